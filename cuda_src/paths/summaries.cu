@@ -8,7 +8,7 @@
 //   1, 2, 3             sum of their distances, in digits of half a word, the lowest first
 //   4, 5                distance and name of the farthest target, of several the one with the smallest name
 //   6 ...               for each cutoff the number of targets within it
-//   then                for each decay the sum of opportunities * share, in digits of 32 bits, the lowest first
+//   then                for each decay the sum of opportunities * share, in two digits of a word, the lower one first
 //   then                distances of the nearest targets, ascending, and then their names; of several targets at one
 //                       distance those with the smallest names; all ones where fewer are reached
 //
@@ -22,14 +22,17 @@
 // carried, so that nothing wraps; with 64-bit keys the third digit tells whether a sum fits 64 bits.
 //
 // Access: a target has opportunities, and a decay is a table of steps, each with the largest distance that it covers, in
-// ascending order, and a share. A cutoff is compared with whole lines; of a decay each distance looks up its step, since
-// there may be 65536. The host makes sure that no sum of opportunities * share reaches 2^63.
+// ascending order, and a share. With few steps they are added up as targets within cutoffs are counted, a line at a time,
+// with the fall of the share from a step to the next one: opportunities within the limit of step i, times share i - share
+// i+1. Else each distance looks up its step, since there may be a million of them. Both are sums modulo 2^64, and the host
+// makes sure that what comes out is less than 2^63.
 //
 // Memory traffic of a group: a line for each target, which is as much as the sweep writes.
 #include "device/line.cuh"
 #include "paths/distances.cuh"
 
 constexpr uint32_t piece = 128;  // targets whose lines stay in the caches: 32 KiB of lines of 64 words
+constexpr uint32_t few_steps = 16;
 constexpr uint32_t sums = 1, farthest = 4, within = 6;  // entries of a summary; 0 is the number reached
 
 // What is wanted: of each column its line and its name; distances larger than `most` count as not reached.
@@ -130,32 +133,68 @@ DEVICE void count_within(const wanted_columns<T> &asked, T cutoff, const T *line
   }
   store_line(summary, count);
 }
-// Adds to a sum in two digits of 32 bits, which lie `step` apart.
+// A sum modulo 2^64 has two digits, words of T: with 64-bit keys the second one is 0.
 template <class T>
-DEVICE void add_to(T *low, size_t step, uint64_t value) {
-  const uint64_t sum = (uint64_t)*low + (uint32_t)value;
-  *low = (uint32_t)sum, low[step] += (T)((value >> 32) + (sum >> 32));
+constexpr bool carries = sizeof(T) < sizeof(uint64_t);
+template <class T>
+DEVICE T high_digit(uint64_t value) {
+  return carries<T> ? (T)(value >> 4 * sizeof(T) >> 4 * sizeof(T)) : 0;
 }
+template <class T>
+DEVICE void add_to(T *low, T *high, T low_digit, T high_digit) {
+  const T sum = *low + low_digit;
+  *high += high_digit + (carries<T> && sum < low_digit), *low = sum;
+}
+// Adds the opportunities of the targets within a limit, times a share.
 template <int W, class T>
-DEVICE void add_access(const wanted_columns<T> &asked, uint32_t decay, const T *lines, uint32_t begin, uint32_t end,
-                       T *summary) {
-  const uint32_t first = asked.first_step[decay], last = asked.first_step[decay + 1] - 1;
-  const line<T, W> reach = all_of<W>(asked.step[last]);
+DEVICE void add_within(const wanted_columns<T> &asked, T limit, uint64_t share, const T *lines, uint32_t begin,
+                       uint32_t end, T *summary) {
+  const line<T, W> nothing = all_of<W>((T)0), one = all_of<W>((T)carries<T>);
+  line<T, W> low = read_line<W>(summary), high = read_line<W>(summary + W);
+  for (uint32_t c = begin; c < end; c++) {
+    const uint64_t value = asked.opportunities[c] * share;
+    const line<T, W> x = read_line<W>(lines + W * (size_t)asked.vertex[c]);
+    const line<T, W> more = all_of<W>((T)value), above = all_of<W>(high_digit<T>(value));
+    UNROLL for (int k = 0; k < x.parts; k++) {
+      const auto is = x.part[k] <= limit;
+      const auto adds = where(is, more.part[k], nothing.part[k]);
+      low.part[k] += adds;
+      high.part[k] += where(is, above.part[k], nothing.part[k]);
+      high.part[k] += where(low.part[k] < adds, one.part[k], nothing.part[k]);
+    }
+  }
+  store_line(summary, low), store_line(summary + W, high);
+}
+// Adds the opportunities of the targets, each times the share of its step.
+template <int W, class T>
+DEVICE void add_by_steps(const wanted_columns<T> &asked, uint32_t first, uint32_t last, const T *lines, uint32_t begin,
+                         uint32_t end, T *summary) {
+  const T most = asked.step[last];
   for (uint32_t c = begin; c < end; c++) {
     const line<T, W> x = read_line<W>(lines + W * (size_t)asked.vertex[c]);
-    if (!any_within(x, reach)) continue;
+    if (!any_within(x, all_of<W>(most))) continue;
     each_value(x, [=](uint32_t k, T value) {
-      if (value > asked.step[last]) return;
-      uint32_t step = first;
-      for (uint32_t behind = last; step < behind;) {
-        const uint32_t middle = (step + behind) / 2;
-        if (asked.step[middle] < value)
-          step = middle + 1;
-        else
-          behind = middle;
+      if (value > most) return;
+      uint32_t step = first;  // that of the value is this one, or one of `more` behind it
+      for (uint32_t more = last - first; more > 0;) {
+        const uint32_t half = (more + 1) / 2;
+        step += half & -(uint32_t)(asked.step[step + half - 1] < value), more -= half;
       }
-      add_to(summary + k, W, asked.opportunities[c] * asked.share[step]);
+      const uint64_t adds = asked.opportunities[c] * asked.share[step];
+      add_to(summary + k, summary + W + k, (T)adds, high_digit<T>(adds));
     });
+  }
+}
+template <int W, class T>
+DEVICE void add_access(const wanted_columns<T> &asked, uint32_t decay, const line<T, W> &least, const T *lines,
+                       uint32_t begin, uint32_t end, T *summary) {
+  const uint32_t first = asked.first_step[decay], last = asked.first_step[decay + 1] - 1;
+  if (!any_within(least, all_of<W>(asked.step[last]))) return;
+  if (last - first >= few_steps) return add_by_steps<W>(asked, first, last, lines, begin, end, summary);
+  for (uint32_t i = first; i <= last; i++) {  // what a share is more than the next one, modulo 2^64
+    const uint64_t falls = asked.share[i] - (uint64_t)(i < last ? asked.share[i + 1] : 0);
+    if (any_within(least, all_of<W>(asked.step[i])))
+      add_within<W>(asked, asked.step[i], falls, lines, begin, end, summary);
   }
 }
 // Inserts a target into a list in ascending order, whose entries lie `step` apart, distances and then names; the last
@@ -199,8 +238,7 @@ DEVICE void fold(const wanted_columns<T> &asked, const T *lines, uint32_t begin,
       if (any_within(found.least, all_of<W>(asked.cutoff[i])))
         count_within<W>(asked, asked.cutoff[i], lines, from, to, summary + W * (size_t)(within + i));
     for (uint32_t i = 0; i < asked.decays; i++)
-      if (any_within(found.least, all_of<W>(asked.step[asked.first_step[i + 1] - 1])))
-        add_access<W>(asked, i, lines, from, to, summary + W * (size_t)(access + 2 * i));
+      add_access<W>(asked, i, found.least, lines, from, to, summary + W * (size_t)(access + 2 * i));
     if (asked.nearest && any_within(found.least, read_line<W>(summary + W * (size_t)(nearest + asked.nearest - 1))))
       find_nearest<W>(asked, lines, from, to, summary + W * (size_t)nearest);
   }
@@ -215,8 +253,7 @@ DEVICE void add_part(const wanted_columns<T> &asked, const T *part, size_t step,
   if (distance > whole[farthest] || (distance == whole[farthest] && name < whole[farthest + 1]))
     whole[farthest] = distance, whole[farthest + 1] = name;
   for (uint32_t i = within; i < access; i++) whole[i] += part[i * step];
-  for (uint32_t i = access; i < nearest; i += 2)
-    add_to(whole + i, 1, part[i * step] + ((uint64_t)part[(i + 1) * step] << 32));
+  for (uint32_t i = access; i < nearest; i += 2) add_to(whole + i, whole + i + 1, part[i * step], part[(i + 1) * step]);
   for (uint32_t i = 0; i < asked.nearest && part[(nearest + i) * step] != no_path<T>(); i++)
     insert(whole + nearest, asked.nearest, 1, part[(nearest + i) * step], part[(nearest + asked.nearest + i) * step]);
 }

@@ -49,7 +49,8 @@ class Reductions:
     decay: NDArray[Any] | None = stored(
         "text", "How the share of opportunities falls with the distance", "decay", optional=True)
     opportunities: NDArray[np.float64] | None = stored(
-        "float64", "Opportunities of each target, or of each vertex if there is no `target`", "target", optional=True)
+        "float64", "Opportunities of each target; without targets the job has those of all vertices", "target",
+        optional=True)
     access: DistanceTable | None = stored(
         "float64", "Sum of the targets' opportunities, each times the share that its distance leaves",
         "source, decay", optional=True)
@@ -178,7 +179,8 @@ class ReductionsType(base.AnswerType):
         require(asked is not None, "the job does not ask for reductions")
         assert asked is not None
         cutoffs, access = np.array(asked.cutoffs) if asked.cutoffs else None, asked.access
-        decays, opportunities = (None, None) if access is None else (np.array(access.names, object), access.given())
+        decays = None if access is None else np.array(access.names, object)
+        opportunities = None if access is None or question.targets is None else access.given()
         require_columns(contents, source=question.sources, target=question.targets, cutoff=cutoffs, decay=decays,
                         opportunities=opportunities)
         columns = {"access": 0 if decays is None else len(decays), "count": len(asked.cutoffs),

@@ -187,7 +187,7 @@ def test_the_farthest_of_many_are_those_of_a_sort(results):
 
 def test_a_quantity_of_each_source_is_a_colour_or_a_line(results, pyplot):
     roads = results("reductions")
-    expected = {None: roads.closeness, "farthest": roads.eccentricity,
+    expected = {None: roads.access[:, 0], "closeness": roads.closeness, "farthest": roads.eccentricity,
                 "count": roads.contents.value("solution", "count")[:, 1]}
     for quantity, values in expected.items():
         marks = plot.plot_reductions(roads, quantity=quantity).collections[0]

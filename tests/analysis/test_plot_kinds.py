@@ -100,7 +100,7 @@ def test_wrong_choices_are_refused(results, pyplot):
         plot.plot_path(results("queries"), queries=[2])
     with pytest.raises(InputError, match="7 is not a source"):
         plot.plot_distances(results("distances"), source=7)
-    with pytest.raises(InputError, match="the result has no 'sum'; it has closeness, farthest, nearest, count, "):
+    with pytest.raises(InputError, match="the result has no 'sum'; it has access, closeness, farthest, nearest, c"):
         plot.plot_reductions(results("reductions"), quantity="sum")
     with pytest.raises(InputError, match="the network has 5 vertices, but the result 60"):
         plot.plot_tree(results("tree"), network=FRIENDS)

@@ -76,7 +76,7 @@ def _problems(folder: Path) -> Iterator[tuple[Any, str, dict[str, Any]]]:
     yield _town(None), "shortest-paths", {"sources": [1, 2], "predecessors": True}
     yield _town(None), "shortest-paths", {"sources": [1, 2], "voronoi": True}
     (folder / "homes.csv").write_text("x,y\n0,0\n5,5\n")
-    kept = {"reduce": ["farthest"], "targets": folder / "homes.csv"}
+    kept = {"reduce": ["farthest", "access"], "decays": [9], "targets": folder / "homes.csv"}
     yield _town(None), "shortest-paths", {"sources": folder / "homes.csv", **kept}
     yield _town(None), "steiner-kmb", {"terminals": folder / "homes.csv"}
     yield _town(None), "held-karp", {"stops": folder / "homes.csv"}

@@ -241,11 +241,11 @@ def reductions_of(rows: RowTable, keys: Keys, share: range, asked: PathQuestion,
     counts, access, nearest, targets = np.split(summaries[:, WITHIN:], np.cumsum(widths), axis=1)
     tables: dict[str, NDArray[Any]] = {"count": counts.astype(np.uint32)} if wanted.cutoffs else {}
     if wanted.access is not None:
-        totals = access[:, ::2].astype(np.uint64) + (access[:, 1::2].astype(np.uint64) << np.uint64(32))
+        totals = access[:, ::2].astype(np.uint64) + (access[:, 1::2].astype(np.uint64) << np.uint64(32))  # 0 if wide
         own_values = [list(map(wanted.access.own, row)) for row in totals.tolist()]
         tables["access"] = np.array(own_values, np.float64).reshape(totals.shape)
         found["decay"] = np.array(wanted.access.names, object)
-        found["opportunities"] = wanted.access.given()
+        found["opportunities"] = None if target is None else wanted.access.given()
     if wanted.nearest:
         tables |= {"nearest_target": _names(targets), "nearest_distance": keys.decode(np.ascontiguousarray(nearest))}
     for name, values in tables.items():

@@ -53,9 +53,9 @@ def random_question(graph, seed):
 
 
 def random_access(columns, rng):
-    """Return up to three decays of up to nine steps, and opportunities whose sums exceed 32 bits, or None."""
+    """Return up to three decays of up to 29 steps, and opportunities whose sums exceed 32 bits, or None."""
     decays = []
-    for steps in rng.integers(1, 10, rng.integers(0, 4)).tolist():
+    for steps in rng.integers(1, 30, rng.integers(0, 4)).tolist():
         limits = np.sort(rng.choice(1200, steps, replace=False)).astype(np.uint64)
         decays.append(Steps(limits, rng.integers(0, 10**6 + 1, steps).astype(np.uint32)))
     opportunities = rng.integers(0, 10**11, columns).astype(np.uint64)
@@ -84,7 +84,7 @@ def expected(graph, asked, keys):
         counts = [sum(d <= cutoff for d, _ in near) for cutoff in asked.reduction.cutoffs]
         access, columns = asked.reduction.access, [(row[v], column) for column, v in enumerate(names)]
         totals = [access_by(decay, columns, access.opportunities.tolist()) for decay in access.decays] if access else []
-        parts = [part for total in totals for part in (total % 2**32, total >> 32)]
+        parts = [part for total in totals for part in (total & none, total >> 2 * half)]
         found.append([len(near), *digits, far, least, *counts, *parts, *(d for d, _ in kept), *(v for _, v in kept)])
     return np.array(found, keys.dtype)
 
