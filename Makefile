@@ -23,7 +23,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK ?= 1
 .PHONY: help run test test-cache test-all test-planted test-equal test-faults fuzz test-gpu test-slurm test-oldest lint
 .PHONY: check-cuda gpu-budget check-races check-aarch64
 .PHONY: check-ptx gpu-clock bench docs site wheel release-check clean
-.PHONY: compiler pycuda pycuda-built openmpi
+.PHONY: compiler pycuda pycuda-built openmpi sphinx
 .PHONY: study-held-karp study-near-far study-ants study-kmb
 
 help:  ## this list
@@ -39,7 +39,7 @@ test: compiler $(INSTALLED) test-cache  ## the tests, in a quarter of an hour on
 	@$(SIMULTANEOUS) $$(($$(nproc) + 2)) -m "not slow"
 
 # A real Slurm is started where root has one; a stand-in for NVIDIA's driver and both MPIs are used where they can be had.
-test-all: test pycuda openmpi  ## and the slow ones: whole programs, sanitizers, faults, nvcc's code, wheels, Slurm; 35 minutes
+test-all: test pycuda openmpi sphinx  ## and the slow ones: whole programs, sanitizers, faults, nvcc's code, wheels, Slurm; 35 minutes
 	@if [ "$$(id -u)" = 0 ] && command -v slurmctld >/dev/null; then export HPCSOLVE_TEST_SLURM=1; fi
 	$(SIMULTANEOUS) $$(($$(nproc) + 4)) -m slow
 
@@ -210,6 +210,12 @@ pycuda: $(INSTALLED)
 	@$(INSTALL)
 	$(HAS_PYCUDA) || $(WHEEL) || echo "make: no PyCUDA wheel for this Python (HPCSOLVE_PYCUDA_WHEEL=file): tests of" \
 		"the CUDA device are skipped"
+
+# Without Sphinx the tests of the site are skipped; they say so.
+sphinx: $(INSTALLED)
+	@$(INSTALL)
+	[ -z '$(INSTALLED)' ] || [ -e .venv/installed-site ] || { install -e '.[site]' && touch .venv/installed-site; } \
+		|| echo "make: no Sphinx for this Python: tests of the site are skipped"
 
 # Open MPI's wheel, in an environment of its own that has the packages of .venv too: one environment cannot have two MPIs.
 # Without it the tests that need both are skipped; they say so.

@@ -34,7 +34,7 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 SLOW = (
     "aarch64", "algorithms/shortest_paths/test_large_graphs.py", "algorithms/test_on_stub_driver.py", "benchmarks",
     "checkpoint/test_kills.py", "cli/test_gpu.py", "device/test_stub.py",
-    "docs/test_examples.py", "faults", "frame/test_makefile.py", "frame/test_wheel.py", "fuzz",
+    "docs/test_examples.py", "docs/test_site.py", "faults", "frame/test_makefile.py", "frame/test_wheel.py", "fuzz",
     "gpu_code", "one_hash", "ptx", "races", "slurm/test_cluster.py", "slurm/test_faults.py", "slurm/test_recipes.py",
     "stub_driver",
 )

@@ -317,7 +317,7 @@ def _name_of_weights(given: list[dict[str, Any]], weights: Sequence[Any]) -> str
     """Return the attribute for the weights of a search: `weight`, unless edges have another one of their own."""
     def another(own: Any, weight: Any) -> bool:
         try:
-            return float(own) != weight  # GraphML has texts
+            return bool(float(own) != weight)  # GraphML has texts
         except (TypeError, ValueError):
             return True
 

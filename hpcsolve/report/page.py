@@ -152,8 +152,8 @@ def _warnings(result: Result) -> Iterator[Markup]:
 def _bounds(result: Result) -> Markup:
     """Return lower and upper bound, where the answer has a cost, and the check."""
     lower, upper, gap = words.bounds_of(result)
-    known = {"check": words.check_of(result), "lower bound": lower, "upper bound (this answer)": upper,
-             "gap at most": gap}
+    cost = "cost" if lower == words.NONE else "upper bound (this answer)"
+    known = {"check": words.check_of(result), "lower bound": lower, cost: upper, "gap at most": gap}
     return pairs((name, value) for name, value in known.items() if value != words.NONE)
 
 
@@ -183,11 +183,11 @@ def _several(result: Result) -> Iterator[Markup]:
     if count is None:
         return
     names, rows = result.contents.shown_names(), []
-    for number in range(min(count, MOST_ROWS)):
-        one = TOUR.one_of(result.contents, number)
+    for place in range(min(count, MOST_ROWS)):
+        one = TOUR.one_of(result.contents, place)
         prize, tour = one.value("solution", "prize"), one.value("solution", "tour")
         order = " - ".join(map(str, names[tour].tolist()))
-        rows.append([number + 1, words.shown(one.cost), *([] if prize is None else [prize]), order])
+        rows.append([place + 1, words.shown(one.cost), *([] if prize is None else [prize]), order])
     headings = ["no.", "cost", *(["prize"] if len(rows[0]) > 3 else []), "stops"]
     shown = table(headings, rows, _first("All tours that the job asks for", count))
     yield folded(f"{counted(count, 'tour')} with their costs", element("div", shown, class_="wrap"))

@@ -1,12 +1,16 @@
 """The table of a tour's stops: numbers, depot, legs, arrivals and times, by hand and from the costs."""
 
 import math
+import re
 from itertools import accumulate
 
 import pandas
 import pytest
 
+from hpcsolve.problems.tsp import from_matrix
+from hpcsolve.report.page import _several
 from hpcsolve.report.stops import stops_of
+from hpcsolve.report.words import answer, problem
 from tests.analysis.results import changed, solved
 
 TRIANGLE = [[0, 15, 20], [30, 0, 40], [50, 60, 0]]  # 0 -> 1 -> 2 -> 0 costs 105, the other way round 110
@@ -78,3 +82,26 @@ def test_loads_stand_behind_their_stops():
 def test_legs_that_do_not_fit_are_left_out():
     legs = changed(solved(TRIANGLE), "legs", cost=solved(TRIANGLE).contents.value("legs", "cost")[:1])
     assert shown(legs)[0] == ["no.", "stop"]
+
+
+def test_several_tours_are_a_table():
+    """By hand: the two round trips, and those through none, one and both of the other cities by their prizes."""
+    def cells(result):
+        return re.findall(r"<t[hd][^>]*>([^<]+)</t[hd]>", "".join(_several(result)))
+
+    assert cells(solved(TRIANGLE)) == []
+    assert cells(solved(TRIANGLE, best=2)) == [
+        "no.", "cost", "stops", "1", "105", "0 - 1 - 2", "2", "110", "0 - 2 - 1"]
+    assert cells(solved(TRIANGLE, objective="prize", prizes=[0, 2, 3])) == [
+        "no.", "cost", "prize", "stops", "1", "0", "0", "0", "2", "45", "2", "0 - 1", "3", "70", "3", "0 - 2",
+        "4", "105", "5", "0 - 1 - 2"]
+
+
+def test_sentences_name_ends_and_units():
+    named = from_matrix(TRIANGLE, "round", city_names=["Mill", "Dock", "Park"])
+    path = solved(named, path="open", start="Mill", end=2)
+    assert "visits each city once and begins at Mill and ends at Park" in problem(path)
+    timed = solved(TRIANGLE, windows={1: (0, 90)}, time_unit="minute", objective="finish")
+    assert "costs 105 min (" in " ".join(answer(timed)) and "The unit of costs is min." in problem(timed)
+    weighted = solved(TRIANGLE, objective="latency")
+    assert "costs 175 (sum of weighted arrivals)" in " ".join(answer(weighted))

@@ -50,29 +50,18 @@ def dead(pages: dict[Path, Page]) -> list[str]:
     return found
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    """Return the pages of a new site, as `make site` builds it."""
+def test_the_site(tmp_path):
+    """The site is built once, as `make site` builds it: no link is dead, and each document and public name is there."""
     for library in ("sphinx", "myst_parser", "furo", "numpydoc"):
         pytest.importorskip(library, reason=f"no {library}: pip install '.[site]'")
-    folder = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-c", "docs", "-d", folder / "state", "."]
-    done = subprocess.run([*command, folder / "site"], cwd=REPOSITORY, capture_output=True, text=True, timeout=250)
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-c", "docs", "-d", tmp_path / "state", "."]
+    done = subprocess.run([*command, tmp_path / "site"], cwd=REPOSITORY, capture_output=True, text=True, timeout=250)
     assert done.returncode == 0, done.stderr
-    return {path: Page(path) for path in (folder / "site").rglob("*.html")}
-
-
-def test_no_link_is_dead(site):
+    site = {path: Page(path) for path in (tmp_path / "site").rglob("*.html")}
     assert dead(site) == []
-
-
-def test_every_document_is_a_page(site):
     built = {path.as_posix() for path in site}
     names = [path.relative_to(REPOSITORY).with_suffix(".html").as_posix() for path in documents()]
     assert [name for name in names if not any(path.endswith(f"/site/{name}") for path in built)] == []
-
-
-def test_the_reference_has_every_public_name(site):
     reference = next(page for path, page in site.items() if path.name == "api.html")
     named = {f"hpcsolve.{name}" for name in hpcsolve.__all__ if not name.startswith("__")}
     assert named | {"hpcsolve.Result.tour", "hpcsolve.Result.to_pandas"} <= reference.anchors

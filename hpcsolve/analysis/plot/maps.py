@@ -133,6 +133,7 @@ def finish_map(axes: Axes, places: Places, ink: str | None = None) -> None:
     axes.set_ylabel(y, fontsize="small")
     axes.tick_params(labelsize="small")
     axes.locator_params(nbins=6)
+    axes.locator_params(axis="x", prune="upper")  # a long number at the end would be cut off
     if np.abs(axes.dataLim.extents).max() < LARGE:
         axes.ticklabel_format(style="plain", useOffset=False)  # a factor would stand where the legend is
     else:

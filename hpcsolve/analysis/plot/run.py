@@ -120,7 +120,8 @@ def _draw_colonies(result: Result, axes: Axes, last: int) -> None:
     begins = np.flatnonzero(np.diff(colony)) + 1
     label: str | None = "best so far of a colony"
     for steps, costs in zip(np.split(iteration, begins), np.split(cost, begins)):
-        axes.step([*steps, last], [*costs, costs[-1]], where="post", color=canvas.SKY, linewidth=0.8, alpha=0.6, label=label)
+        axes.step([*steps, last], [*costs, costs[-1]], where="post", color=canvas.SKY, linewidth=0.8, alpha=0.6,
+                  label=label)
         label = None  # one entry in the legend
 
 

@@ -168,7 +168,7 @@ def plot_batch(result: Result, axes: Axes | None = None) -> Axes:
     canvas.set_title(axes, result, f"costs of {counted(len(costs), 'tour')}")
     canvas.draw_counts(axes, costs, canvas.BLUE)
     axes.set(xlabel="cost of the best tour", ylabel=f"instances with at most this cost, of {count}")
-    axes.yaxis.get_major_locator().set_params(integer=True)
+    axes.locator_params(axis="y", integer=True)
     if len(costs) < count:
         add_note(axes, f"not drawn: {counted(count - len(costs), 'instance')} without a tour")
     return axes
