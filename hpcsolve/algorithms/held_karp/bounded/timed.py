@@ -17,8 +17,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
 from hpcsolve.algorithms.held_karp.bounded.devices import Devices
 from hpcsolve.algorithms.held_karp.bounded.relaxation import (
@@ -230,6 +228,9 @@ class TimedRelaxation:
 
     def remember(self, slots: Slots) -> None:
         """Take these memories. The bounds are undefined until the next `solve`."""
+        from scipy.sparse import csr_array
+        from scipy.sparse.csgraph import connected_components
+
         m = self.problem.cities
         self.close()
         self.slots, self.arcs, self.time = slots, self.scaled[:m, :m] != NO_SCALED_ARC, self.problem.time[:m, :m]
