@@ -141,9 +141,9 @@ class assembler {
   vector<int32_t> cost_;  // of the edge of each of the child's links
   vector<int32_t> place_;  // of each node in A
   vector<change> changes_;
-  // Of a child: its cycles' nodes, with the next node's number of each; where it cuts A, sorted, and the cuts' ranks by
-  // edge; the end at the other side of a B edge; of each segment, its tour; of each tour, its nodes. The ends of segment
-  // s are 2 s and 2 s + 1; segment s ends at cut s.
+  // Of a child: its cycles' nodes, with the next node's number of each, and the cost of the edge to that; where it cuts A,
+  // sorted, and the cuts' ranks by edge; the end at the other side of a B edge; of each segment, its tour; of each tour,
+  // its nodes. The ends of segment s are 2 s and 2 s + 1; segment s ends at cut s.
   vector<uint32_t> nodes_, after_;
   vector<int32_t> price_;
   vector<int32_t> cuts_;

@@ -184,8 +184,9 @@ DEVICE bool is_possible(const k_opt_problem<Costs> &p, const k_opt_tour &t, cons
   const uint32_t d = other_node_of(t, item.edge);
   bool there = d == s.start || is_fixed(p.where, node_of(t, item.edge), d);
   const uint32_t ports = with_port(edges, s.count, s.ports, item.edge, there);
+  if (there) return false;
   if (item.closed <= least || !leaves_one_tour(ports, s.count + 1)) item.closed = 0;
-  return !there;
+  return true;
 }
 // Fills the list of a step with the `breadth` items of the largest sums, and returns their number. `best` becomes the
 // item that gains most when it is closed; then there may be no list. Of equal items the first is taken.
@@ -199,7 +200,7 @@ DEVICE uint32_t try_items(const k_opt_problem<Costs> &p, const k_opt_tour &t, k_
   if constexpr (Crew::alone) {
     for (uint32_t i = 0; i < items && s.gain > s.price[i / 2]; i++) {
       k_opt_item item = item_of(p, t, s, i);
-      const bool is_listed = item.sum > (listed < breadth ? 0 : breadth ? list[breadth - 1].sum : item.sum);
+      const bool is_listed = listed < breadth ? item.sum > 0 : breadth && item.sum > list[breadth - 1].sum;
       if (!is_listed && item.closed <= best.closed) continue;  // that is so for most
       if (!is_possible(p, t, e.edges, s, item, best.closed)) continue;
       if (item.closed > best.closed) best = item;

@@ -364,8 +364,8 @@ def job_from_table(table: Mapping[str, Any], text: JobText | None = None) -> Job
         raise job_text.error(other, f'this table has no effect, since algorithm = "{name}"; remove it')
     known = {"": [*keys_of(Settings), name], name: [*keys_of(parameters_type)], "stop": [*keys_of(StopCriteria)]}
     for key in own if isinstance(own, dict) else ():
-        having = [other for other in NAMES if key in keys_of(algorithm(other).parameters)]
-        if key not in known[name] and having:
+        if key not in known[name] and (
+                having := [other for other in NAMES if key in keys_of(algorithm(other).parameters)]):
             what = f"{name} has no such key: it is a key of {' and '.join(having)}; remove it"
             raise job_text.error(f"{name}.{key}", what)
     settings = convert(rest, Settings, "", job_text, known)

@@ -16,8 +16,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hpcsolve.algorithms.base import StopCriteria
-from hpcsolve.algorithms.held_karp.statement import FEWEST_BOUNDED
-from hpcsolve.algorithms.held_karp.statement import Parameters as HeldKarp
 from hpcsolve.algorithms.registry import NAMES, algorithm
 from hpcsolve.device.base import ONE_CORE, DeviceInfo
 from hpcsolve.device.select import Gpu, list_gpus, requested_threads
@@ -228,6 +226,9 @@ def _is_sure(tsp: Tsp, keys: Mapping[str, Any], resources: Resources, stop: Coll
     Such a run has no answer before its end, so it must fit the time limit. Below `FEWEST_BOUNDED` the time is too short
     to matter, whatever the limit.
     """
+    from hpcsolve.algorithms.held_karp.statement import FEWEST_BOUNDED
+    from hpcsolve.algorithms.held_karp.statement import Parameters as HeldKarp
+
     gpu = resources.gpu
     info = DeviceInfo("cuda", gpu.name, gpu.uuid, "", gpu.multiprocessors) if gpu else ONE_CORE
     if stop or tsp.n > HeldKarp(**keys).most_in_lattice(bool(tsp.precedences), info.kind):

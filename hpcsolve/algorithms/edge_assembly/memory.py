@@ -19,7 +19,7 @@ NEAR = 8
 """Length of the candidate lists, without the candidates between clusters."""
 CITIES_AT_ONCE = 20_000
 """Cities of the first tours that a thread improves before the ranks agree on whether to go on: about 0.1 s of work."""
-A_FIRST_TOUR, A_PAIR, A_PAIR_OF_PAIRED, OF_BOUND, AN_AREA, A_TOUR_OF_AREA = 20, 88, 135, 300, 170, 21
+A_FIRST_TOUR, A_PAIR, A_PAIR_OF_PAIRED, OF_BOUND, AN_AREA, A_TOUR_OF_AREA = 20, 100, 148, 300, 182, 21
 """Bytes per node that functions of the host hold for a first tour, for a pair of tours on each thread (with symmetric
 costs, and with asymmetric ones, which have more AB-cycles), for the bound, for an area, and for each of its tours."""
 OF_MULTIPLIERS = 16
