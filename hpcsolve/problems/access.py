@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -96,6 +97,7 @@ def opportunities_of(numbers: Sequence[str] | Floats) -> Costs:
     return found
 
 
+@lru_cache(8)  # a job is read more than once
 def by_formula(kind: str, length: float, whole: bool) -> Steps:
     """Return the steps of a decay that a formula gives, as many as there are different shares in millionths.
 

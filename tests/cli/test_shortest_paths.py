@@ -263,6 +263,22 @@ def test_in_python_beside_scipy():
     assert middle_of(np.array([10, 5, 10, 90, 90, 0]), np.array([3, 3, 3, 2, 2, 1]))["radius"] == 5
 
 
+def test_access_beside_scipy():
+    """Shares by numpy's own functions, in millionths. The weights are decimals, and then floats without a scale."""
+    whole = road_graph(200)
+    jobs, targets = np.arange(200) % 13 / 4, np.arange(0, 200, 3)
+    decays = [250, {"steps": [[99.5, 0.25], [800, 1]]}, {"exponential": 200.5}, {"gaussian": 321}, {"linear": 500}]
+    for scale, reached, count in (8, None, 5), (3, 900, 3):
+        graph = from_edges(whole.tails(), whole.heads, whole.weights / scale, n=200, directed=True)
+        rows = dijkstra(to_scipy(graph).astype(float), limit=reached or np.inf)[:, targets]
+        shares = [rows <= 250, np.select([rows <= 99.5, rows <= 800], [0.25, 1]), np.exp(-rows / 200.5),
+                  np.exp(-((rows / 321) ** 2) / 2), np.maximum(1 - rows / 500, 0)]
+        found = package.solve(graph, "shortest-paths", sources="all", targets=graph.labels[targets], cutoff=reached,
+                              opportunities=jobs[targets], reduce=["access"], decays=decays[:count])
+        millionths = np.rint(1e6 * np.array(shares[:count], float)).astype(int) @ (4 * jobs[targets]).astype(int)
+        assert np.array_equal(found.access, millionths.T / 4e6)
+
+
 def test_sums_of_floats_and_too_large_sums_are_refused():
     floats = generate("graph", "road-graph", n=30)
     floats = from_edges(floats.tails(), floats.heads, floats.weights / 3, n=30)

@@ -114,7 +114,7 @@ class Reducer:
     def __post_init__(self) -> None:
         """Make room to work in."""
         columns, reduction, info = len(self.vertex), self.reduction, self.device.info
-        within = self._cut(reduction.cutoffs)
+        within = [min(self.keys.encode_one(cutoff), self.most) for cutoff in reduction.cutoffs]
         shapes = reducer_shapes(columns, self.groups, self.width, reduction, info, self.keys, self.from_rows)
         arrays = {"vertex": self.vertex, "name": self.name, "cutoff": np.array(within or [0], self.keys.dtype),
                   **self._of_access()}
@@ -123,10 +123,6 @@ class Reducer:
                       "decays": decays_of(reduction), "nearest": reduction.nearest}
         self.work = given | {name: self.device.empty(*shape) for name, shape in shapes.items() if name not in given}
 
-    def _cut(self, distances: Sequence[float]) -> list[int]:
-        """Return the keys of distances, at most `most`."""
-        return [min(self.keys.encode_one(distance), self.most) for distance in distances]
-
     def _of_access(self) -> dict[str, NDArray[Any]]:
         """Return the steps of all decays, one after the other, and the opportunities of the columns."""
         asked = self.reduction.access
@@ -134,9 +130,9 @@ class Reducer:
             return {"first_step": np.zeros(1, np.uint32), "step": np.zeros(1, self.keys.dtype),
                     "share": np.zeros(1, np.uint32), "opportunities": np.zeros(1, np.uint64)}
         limits, shares = zip(*asked.decays)
+        every, most = np.concatenate(limits), self.keys.decode_one(self.most)
         return {"first_step": np.cumsum([0, *map(len, limits)]).astype(np.uint32),
-                "step": np.array(self._cut(np.concatenate(limits).tolist()), self.keys.dtype),
-                "share": np.concatenate(shares),
+                "step": self.keys.encode(np.minimum(every, every.dtype.type(most))), "share": np.concatenate(shares),
                 "opportunities": asked.opportunities[slice(None) if self.order is None else self.order]}
 
     def __enter__(self) -> Reducer:
