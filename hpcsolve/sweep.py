@@ -60,7 +60,7 @@ GENERATOR_VALUE = int | bool | float
 """Type of the keys of a table `instance = { generate = ... }`, except `generate` itself."""
 INSTANCE_TYPES: Mapping[str, Any] = {
     "generate": str, "file": str, "coordinates": str, "directed": bool, "terminals": str | list[int | float | str],
-    "stops": str | list[int | float | str],
+    "stops": str | list[int | float | str], "weight": str, "speed": int | float,
 }
 """Types of the keys of a table `instance = { file = ... }`, and of `generate`."""
 

@@ -232,6 +232,12 @@ class Contents:
         return own
 
     @property
+    def speed(self) -> float | None:
+        """The speed, in km/h, with which the job makes travel times of metres, or None."""
+        instance = self.job.get("instance")
+        return instance.get("speed") if isinstance(instance, dict) else None
+
+    @property
     def names(self) -> set[str]:
         """The names of the datasets of `/solution`, tables included."""
         return {*self.groups.get("solution", {}), *self.tables}

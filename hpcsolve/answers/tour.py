@@ -521,7 +521,7 @@ class TourType(base.AnswerType):
     def rows(self, contents: Contents) -> Iterator[base.Rows]:
         """Yield the stops of the tour or, if the job asks for several tours, of each with its number, cost and prize.
 
-        The best tours are numbered from 1 in the order of their costs, those of a curve in the order of their prizes.
+        The best tours are numbered from 0, as by `export --number`, in the order of their costs, those of a curve in the order of their prizes.
         """
         several = self.count(contents)
         if several is None:
@@ -530,7 +530,7 @@ class TourType(base.AnswerType):
         for number in range(several):
             one = self.one_of(contents, number)
             prize, stops = one.value("solution", "prize"), self.stops(one)
-            about = {"tour": number + 1, "cost": one.cost} | ({} if prize is None else {"prize": prize})
+            about = {"tour": number, "cost": one.cost} | ({} if prize is None else {"prize": prize})
             yield {**{name: np.full(len(stops["order"]), value) for name, value in about.items()}, **stops}
 
     def count(self, contents: Contents) -> int | None:

@@ -171,21 +171,27 @@ def windows_of_places(
     Raises
     ------
     InputError
-        With file and line: a cell has neither form, or a window ends before it begins.
+        With file and line: a cell has neither form or is no whole number of seconds, or a window ends before it begins.
     """
     times = []
     for city, (line, cells) in enumerate(rows):
         for title, cell in cells.items():
             if not cell:
                 continue
-            name = word_of(title)
+            name, unit = word_of(title), unit_in_title(title)
+            seconds, number = clock_seconds(cell), rounding.is_number(cell)
+            if (seconds is None and not number) or (seconds is not None and unit is not None):
+                form = "as in 08:00" if unit is None else f"as a number of {unit}s, as the title has it"
+                raise file.error(f"the {name} {shown(cell)} is not a time; write it {form}", line)
             value, digits = _value(file, line, cell, "second")
-            if value and clock_seconds(cell) is None:
-                unit = unit_in_title(title)
+            if seconds is None and value:
                 if unit is None:
                     example = f"0:05, or call the column {name} (min)" if name == "service" else "08:00"
-                    raise file.error(f"the {name} {shown(cell)} has no unit; write it as in {example}", line)
+                    raise file.error(f"the {name} {shown(cell)} has no unit that is known; write it as in {example}",
+                                     line)
                 value *= UNITS[unit]
+                if value.denominator > 1:
+                    raise file.error(f"the {name} {shown(cell)} is no whole number of seconds; round it", line)
             times.append(Time(line, city, name, cell, value, digits))
     return _windows(file, times, tsp, "second")
 
@@ -193,7 +199,7 @@ def windows_of_places(
 def windows_of_frame(frame: Any, tsp: Tsp, speed: float) -> Windows | None:
     """Return the time windows in a DataFrame of places, in whole seconds, or None if it has no such columns.
 
-    Raises as `windows_of_places`: line 2 is that of the first place.
+    Raises as `windows_of_places`: line 2 is that of the first place, as if the frame were a file with a header.
     """
     columns = {title: frame.iloc[:, at].tolist() for title, at in time_columns(list(frame.columns), speed).items()}
     rows = [{title: cell_text(values[place]) for title, values in columns.items()} for place in range(tsp.n)]

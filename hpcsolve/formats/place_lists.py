@@ -19,7 +19,7 @@ from hpcsolve.formats.geojson_points import looks_like_points, read_points
 from hpcsolve.formats.places import delimiter_of_table, header_of, looks_like_places, read_places, table_rows
 from hpcsolve.formats.tables import listed, with_points
 from hpcsolve.problems.access import opportunities_of
-from hpcsolve.problems.geographic import NAME
+from hpcsolve.problems.geographic import NAME, time_columns
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.plane_points import AXES, has_plane_columns
 from hpcsolve.problems.rounding import BadNumber, Costs, is_number
@@ -43,6 +43,8 @@ class PlaceList:
         Those of each place, if they were asked for.
     windows
         Those of each place in whole seconds, if there was a speed and the file has them.
+    notes
+        Lines that name what else the file has.
     """
 
     file: InputFile
@@ -51,6 +53,7 @@ class PlaceList:
     names: tuple[str, ...]
     opportunities: Costs | None = None
     windows: Windows | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def sha256(self) -> str:
@@ -91,6 +94,9 @@ def read_place_list(file: InputFile, column: str | None = None, speed: float | N
         except csv.Error:
             return None
         found = _in_plane(file)
+        if speed is not None and time_columns(header_of(file.content), speed):
+            what = "time windows go with lat and lon alone; remove their columns, or the speed"
+            raise file.error(what, file.first_line)
     if column is None:
         return found
     lines, texts = zip(*(_properties if points else _cells)(file, column))
@@ -123,7 +129,7 @@ def _cells(file: InputFile, title: str) -> Iterator[tuple[int, str]]:
 def _of_cities(file: InputFile, cities: Tsp) -> PlaceList:
     assert cities.coordinates is not None
     names = cities.city_names or tuple(map(str, cities.labels.tolist()))
-    return PlaceList(file, cities.coordinates, True, names, windows=cities.windows)
+    return PlaceList(file, cities.coordinates, True, names, windows=cities.windows, notes=cities.notes)
 
 
 def _in_plane(file: InputFile) -> PlaceList:

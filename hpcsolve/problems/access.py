@@ -63,7 +63,7 @@ class Access:
         return np.array([number / self.scale for number in self.opportunities.tolist()], np.float64)
 
     def of(self, distance: NDArray[Any]) -> list[float]:
-        """Return the access by each decay, given the distances of all targets, at most the last one's if unreached."""
+        """Return the access by each decay, given the distance of each target, above all limits where none leads."""
         found = []
         for limits, shares in self.decays:
             share = np.append(shares, 0)[np.searchsorted(limits, distance)]
@@ -92,8 +92,8 @@ def opportunities_of(numbers: Sequence[str] | Floats) -> Costs:
         raise BadNumber(index, "is negative" if found.values[index] < 0 else "is missing or infinite")
     total = sum(found.values.tolist())
     if total > LARGEST_TOTAL:
-        raise BadNumber(len(found.values) - 1, f"is one of {total / found.scale:.3g} opportunities in all, and "
-                        f"{LARGEST_TOTAL / found.scale:.3g} fit; divide them by a power of ten")
+        what = f"is the last of {total / found.scale:.3g} opportunities in all, and with so many decimals"
+        raise BadNumber(len(found.values) - 1, f"{what} {LARGEST_TOTAL / found.scale:.3g} fit; round them")
     return found
 
 
@@ -109,7 +109,7 @@ def by_formula(kind: str, length: float, whole: bool) -> Steps:
         In the unit of `graph.weights`: the distance where a linear decay ends, where an exponential one has fallen to
         1 / e, and the standard deviation of a Gaussian one.
     whole
-        Whether distances are integers. Those of floats are rounded down to a power of two, `length` / 2^39 or less.
+        Whether distances are integers. If not, steps end at multiples of a power of two of at most `length` / 2^39.
     """
     unit = 1.0 if whole else 2.0 ** (math.frexp(length)[1] - 40)
     length /= unit

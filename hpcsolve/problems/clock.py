@@ -13,11 +13,12 @@ SYMBOLS: Mapping[str, str] = {"second": "s", "minute": "min", "hour": "h"}
 UNIT_OF: Mapping[str, str] = {symbol: unit for unit, symbol in SYMBOLS.items()}
 """What is written behind a number -> units of costs."""
 _WORDS: Mapping[str, str] = {
-    word: unit for unit, words in {"second": ("s", "sec"), "minute": ("min",), "hour": ("h",)}.items()
+    word: unit for unit, words in (("second", ("s", "sec", "secs")), ("minute", ("min", "mins")),
+                                   ("hour", ("h", "hr", "hrs")))
     for word in (*words, unit, f"{unit}s")
 }
 """What stands for a unit in the title of a column."""
-_IN_BRACKETS = re.compile(r"[(\[]\s*([a-z]+)\s*[)\]]\s*$", re.IGNORECASE)
+_IN_BRACKETS = re.compile(r"[(\[]\s*([a-z]+)\.?\s*[)\]]\s*$", re.IGNORECASE)
 _CLOCK = re.compile(r"(\d{1,3}):([0-5]\d)(?::([0-5]\d))?", re.ASCII)
 
 

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hpcsolve.errors import InputError
 from hpcsolve.problems.distances import GREAT_CIRCLE
+from hpcsolve.problems.labels import is_real
 from hpcsolve.problems.tsp import NO_ARC, Tsp, from_points
 
 DEGREES = "degrees"
@@ -73,18 +74,22 @@ def at_speed(tsp: Tsp, speed: float) -> Tsp:
     InputError
         The speed is not 0.1 to 10,000 with at most three decimals, or the costs are not exact numbers of metres.
     """
-    if isinstance(speed, bool) or not isinstance(speed, (int, float)) or not 0.1 <= speed <= 10_000:
+    if not is_real(speed) or not 0.1 <= speed <= 10_000:
         raise InputError(f"instance.speed: {speed!r} is not a number of 0.1 to 10000, in kilometres an hour")
-    exact = Fraction(repr(speed))
+    exact = Fraction(repr(float(speed)))
     if 1000 % exact.denominator:
         raise InputError(f"instance.speed: {speed!r} has more than three decimals; round it")
     if tsp.unit != "m" or tsp.rounding is not None:
-        found = "have been rounded" if tsp.unit == "m" else f"are {tsp.unit}" if tsp.unit else "have no unit"
-        what = f"it makes travel times of metres, but the costs of {tsp.name} {found}"
-        raise InputError(f"instance.speed: {what}; remove speed")
+        found = "are metres that had to be rounded; give them with fewer decimals" if tsp.unit == "m" else \
+            f"are in {tsp.unit}; remove speed" if tsp.unit else \
+            "have no known unit; give places with lat and lon, or travel times in place of a speed"
+        raise InputError(f"instance.speed: it makes travel times of metres, but the costs of {tsp.name} {found}")
     top, bottom = 36 * exact.denominator, 10 * tsp.scale * exact.numerator  # 3.6 s a metre at 1 km/h
     missing = tsp.cost == NO_ARC
-    seconds = (2 * np.where(missing, 0, tsp.cost) * top + bottom) // (2 * bottom)
+    metres = np.where(missing, 0, tsp.cost)
+    if (2 * int(np.abs(metres).max(initial=0)) * top + bottom) >> 63 or bottom >> 62:
+        raise InputError(f"instance.speed: the costs of {tsp.name} have too many digits; give fewer decimals")
+    seconds = (2 * metres * top + bottom) // (2 * bottom)
     return replace(tsp.with_costs(np.where(missing, NO_ARC, seconds), scale=1), unit="s")
 
 

@@ -79,7 +79,10 @@ def _tour_problem(result: Result) -> str:
 
 
 def _what_costs_are(result: Result) -> str:
-    network, unit = result.contents.value("instance", "network"), unit_of(result)
+    network, unit, speed = result.contents.value("instance", "network"), unit_of(result), result.contents.speed
+    if speed is not None:
+        way = "as the crow flies" if network is None else f"along the shortest ways in the graph {network}"
+        return f" Costs are travel times in seconds {way}, at {speed:g} km/h."
     if network is not None:
         return f" Costs are the shortest distances in the graph {network}{f', in {unit}' if unit else ''}."
     if unit == "m" and result.contents.value("instance", "coordinates_kind") == DEGREES:

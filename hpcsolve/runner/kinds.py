@@ -139,8 +139,7 @@ class Tours(ProblemKind):
     def read(self, path: str, options: Mapping[str, Any], precision: Precision) -> Instance:
         """Return the cities of a file, or at the stops in a graph. Raises as `formats.read` and `Tsp.fitted`."""
         if STOPS in options:
-            of_graph = {key: value for key, value in options.items() if key not in (STOPS, "speed")}
-            graph = read_network(path, of_graph)
+            graph = network_of_stops(path, options)
             problem = self._at_stops(graph.problem, options, precision)
             return Instance(problem, graph.path, self.content_hash(problem), graph.format)
         found = formats.read(path, precision, **self._options(options))
@@ -185,7 +184,8 @@ class Tours(ProblemKind):
             named = _named_in(STOPS, stops, speed)
             vertices, places = _placed(graph, STOPS, named)
             tsp = tour_at_places(graph, places[0], precision) if places else tour_at(graph, vertices, precision)
-            windows = named.windows if isinstance(named, PlaceList) else None
+            if isinstance(named, PlaceList):
+                windows, tsp = named.windows, replace(tsp, notes=(*tsp.notes, *named.notes))
         elif isinstance(stops, Iterable):
             tsp = tour_of_stops(graph, stops, precision)
         else:
@@ -320,6 +320,11 @@ class Graphs(ProblemKind):
         return {**super().values(instance), **own}
 
 
+def network_of_stops(path: str, options: Mapping[str, Any]) -> GraphInstance:
+    """Return the graph in which the options name the stops of a tour. Raises as `read_network`."""
+    return read_network(path, {key: value for key, value in options.items() if key not in (STOPS, "speed")})
+
+
 def read_network(path: str, options: Mapping[str, Any]) -> GraphInstance:
     """Return the graph of a file, with coordinates from another file if the options name it, as it was read.
 
@@ -386,7 +391,7 @@ def _named_in(key: str, path: str, speed: float | None = None) -> NamedVertices 
     try:
         return read_vertices(path, key.removesuffix("s"), speed=speed)
     except InputError as error:
-        raise InputError(f"{key}: {error}") from None
+        raise InputError(f"instance.{key}: {error}") from None
 
 
 def _placed(

@@ -459,8 +459,8 @@ def _refuse_combinations(tsp: Tsp, parameters: Parameters) -> None:
     if parameters.time_unit is not None and not windows and not by_hour:
         raise InputError("held-karp.time-unit: there are no time windows; remove time-unit, or set windows")
     if parameters.time_unit is not None and not by_hour and tsp.unit not in ("", SYMBOLS[parameters.time_unit]):
-        hint = ", of which instance.speed makes travel times" if tsp.unit == "m" else ""
-        raise InputError(f"held-karp.time-unit: the costs of the instance are {tsp.unit}{hint}; remove time-unit")
+        hint = ", and set instance.speed for travel times" if tsp.unit == "m" else ""
+        raise InputError(f"held-karp.time-unit: the costs of the instance are in {tsp.unit}; remove time-unit{hint}")
     if parameters.departures is not None and not by_hour:
         raise InputError("held-karp.departures: these are the times of tables of travel-times; set it to a .npy file")
     if by_hour and tsp.rounding is not None:

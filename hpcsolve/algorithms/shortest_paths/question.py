@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -112,8 +113,9 @@ class Parameters(Table, frozen=True):
         file; beyond the last step the share is 0. Shares are rounded to millionths.
     opportunities
         What targets offer, such as jobs or beds, for "access": a column of the table of places that `targets` names, or
-        a property of its GeoJSON points; or a list of numbers, one for each target or, without targets, each vertex.
-        Those of places with the same vertex are added up. By default each target has 1.
+        a property of its GeoJSON points, where those of places with the same vertex are added up; or a list of numbers,
+        one for each target (a vertex that several places stand for is one) or, without targets, each vertex. By default
+        each target has 1.
     engine
         How to search; the answer does not depend on it. "auto": phast for tables without `cutoff` if the weights are
         integers and an earlier run has kept a hierarchy of the graph with these weights, or if there are enough sources
@@ -290,6 +292,8 @@ def _reduction(graph: Graph, parameters: Parameters, targets: int, offered: Cost
         if given and not asked:
             advice = f'add "{needed}" to reduce, or remove {key}'
             raise InputError(f'shortest-paths.{key}: only reduce = ["{needed}"] uses it; {advice}')
+        if asked and given is not None and not given and key in ("cutoffs", "decays"):
+            raise InputError(f"shortest-paths.{key}: the list is empty; name at least one")
         if asked and not given and key != "opportunities":
             raise InputError(f'shortest-paths.reduce: "{needed}" needs the key {key}; add it')
     if wanted is None:
@@ -319,7 +323,8 @@ def _access(graph: Graph, parameters: Parameters, targets: int, offered: Costs |
     given = parameters.opportunities
     if isinstance(given, str) and offered is None:
         what = f"{shown(given)} is a column of the file of targets, but targets names no file"
-        raise InputError(f"shortest-paths.opportunities: {what}; give a list of numbers, one for each target")
+        raise InputError(f"shortest-paths.opportunities: {what}; set targets to a table of places, or give a list of "
+                         "numbers")
     if isinstance(given, list):
         if len(given) != targets:
             of = counted(targets, "vertex" if parameters.targets is None else "target")
@@ -354,7 +359,8 @@ def _decay(graph: Graph, decay: float | Decay) -> tuple[str, Steps]:
 
 def _steps(graph: Graph, pairs: Sequence[tuple[float, float]]) -> Steps:
     """Return steps by pairs of a distance and the share up to it. Raises `InputError`."""
-    limits, shares = [limit for limit, _ in pairs], [Decimal(repr(share)) * ONE for _, share in pairs]
+    limits = [limit for limit, _ in pairs]
+    shares = [Decimal(repr(share)) * ONE if math.isfinite(share) else Decimal(-1) for _, share in pairs]
     wrong = ""
     if not pairs:
         wrong = "the list is empty; write [[distance, share], ...]"

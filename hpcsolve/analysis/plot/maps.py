@@ -24,7 +24,7 @@ from hpcsolve.problems.distances import EARTH_RADIUS
 from hpcsolve.problems.geographic import DEGREES_MINUTES
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.libraries import from_networkx, from_scipy
-from hpcsolve.runner.kinds import STOPS, kind_of, read_network
+from hpcsolve.runner.kinds import STOPS, kind_of, network_of_stops
 from hpcsolve.runner.reading import read_instance
 
 if TYPE_CHECKING:
@@ -267,7 +267,7 @@ def network_of(result: Result) -> Graph | None:
         job = job_from_table(msgspec.toml.decode(result.job))
         named = job.settings.instance
         if isinstance(named, dict) and STOPS in named:
-            return read_network(named["file"], {key: named[key] for key in named if key not in (STOPS, "file")}).problem
+            return network_of_stops(named["file"], {key: named[key] for key in named if key != "file"}).problem
         found: Any = None if named in ("-", IN_MEMORY) else read_instance(job)
     except HpcsolveError:
         return None

@@ -78,10 +78,12 @@ def ways_of(result: Result, streets: Streets, order: NDArray[np.int64]) -> list[
     graph, costs = streets.graph, result.contents.own("legs", "cost")
     if costs is None or len(costs) != len(order) - 1 or graph.n * len(order) > LARGEST_SEARCH:
         return None
+    speed = result.contents.speed
+    factor, error = (1, result.contents.value("instance", "rounded_to") or 0) if speed is None else (3.6 / speed, 1)
     paths = []
     for path, found in _paths(graph, streets.stops[order].tolist()):
         paths.append(path)
-        if abs(found - costs[len(paths) - 1]) > (result.contents.value("instance", "rounded_to") or 0):
+        if abs(found * factor - costs[len(paths) - 1]) > error:
             return None
     steps = [np.array(list(pairwise(path)), np.int64).reshape(-1, 2) for path in paths]
     tails, heads = np.concatenate([np.empty((0, 2), np.int64), *steps]).T
