@@ -521,7 +521,8 @@ class TourType(base.AnswerType):
     def rows(self, contents: Contents) -> Iterator[base.Rows]:
         """Yield the stops of the tour or, if the job asks for several tours, of each with its number, cost and prize.
 
-        The best tours are numbered from 0, as by `export --number`, in the order of their costs, those of a curve in the order of their prizes.
+        The best tours are numbered from 0, as by `export --number`, in the order of their costs, those of a curve in
+        the order of their prizes.
         """
         several = self.count(contents)
         if several is None:
