@@ -228,14 +228,11 @@ class TimedRelaxation:
 
     def remember(self, slots: Slots) -> None:
         """Take these memories. The bounds are undefined until the next `solve`."""
-        from scipy.sparse import csr_array
-        from scipy.sparse.csgraph import connected_components
-
         m = self.problem.cities
         self.close()
         self.slots, self.arcs, self.time = slots, self.scaled[:m, :m] != NO_SCALED_ARC, self.problem.time[:m, :m]
         self.step, shortest, length = self._step()
-        _, group = connected_components(csr_array(self.arcs & (self.time < self.step)), directed=False)
+        group = _connected(self.arcs & (self.time < self.step))
         sizes = np.bincount(group)
         self.passes = int(sizes.max()) // 2 * 2  # an even number, so that the last pass fills the table
         self.end = (int(self.latest.max()) // self.step + 1) * self.step - 1
@@ -464,3 +461,15 @@ def timed_scale(problem: TimedOrders, upper: int) -> int:
     if problem.rates is not None:
         largest += int((problem.rates * np.minimum(problem.latest, problem.horizon())).max())
     return max(1, min(4096, LARGEST_VALUE // max(1, upper), LARGEST_VALUE // max(1, largest)))
+
+
+def _connected(linked: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Return for each city the first one that links of either direction connect it with. linked has shape (m, m).
+
+    scipy has this too, but its import takes as long as all the rest of a short run.
+    """
+    linked = linked | linked.T | np.eye(len(linked), dtype=bool)
+    group = np.arange(len(linked))
+    while not np.array_equal(group, least := np.where(linked, group, len(linked)).min(axis=1, initial=len(linked))):
+        group = least
+    return group
