@@ -32,16 +32,16 @@ help:  ## this list
 run: compiler $(INSTALLED)  ## prove the shortest round trip through the EU capitals, on two ranks
 	@$(BIN)/mpiexec -n 2 $(BIN)/hpcsolve run jobs/eu-capitals.toml --device cpu
 
-# More tests at a time than cores: many wait for the disk and for the processes that they start, of the slow ones most for
+# One test more at a time than cores: many wait for the disk and for the processes that they start, of the slow ones some for
 # Slurm, signals and faults. Who has run out of tests steals some, so that no core is idle at the end.
 SIMULTANEOUS = $(BIN)/python -m pytest -q --dist worksteal -n
 test: compiler $(INSTALLED) test-cache  ## the tests, in a quarter of an hour on two cores
-	@$(SIMULTANEOUS) $$(($$(nproc) + 2)) -m "not slow"
+	@$(SIMULTANEOUS) $$(($$(nproc) + 1)) -m "not slow"
 
 # A real Slurm is started where root has one; a stand-in for NVIDIA's driver and both MPIs are used where they can be had.
 test-all: test pycuda openmpi sphinx  ## and the slow ones: whole programs, sanitizers, faults, nvcc's code, wheels, Slurm; 35 minutes
 	@if [ "$$(id -u)" = 0 ] && command -v slurmctld >/dev/null; then export HPCSOLVE_TEST_SLURM=1; fi
-	$(SIMULTANEOUS) $$(($$(nproc) + 4)) -m slow
+	$(SIMULTANEOUS) $$(($$(nproc) + 1)) -m slow
 
 # Kernels that the tests' two runs compile, each as hpcsolve's own cache names it; after two days they are made anew.
 export HPCSOLVE_TEST_CACHE ?= $(CURDIR)/build/test-cache
