@@ -339,7 +339,7 @@ def test_a_property_of_another_kind_says_what_there_is(results):
         results["tour"].tree  # noqa: B018
     with pytest.raises(AttributeError, match="this result has a Steiner tree and no distance; it has te"):
         _ = results["tree"].distance
-    with pytest.raises(InputError, match=r"plot_tour, which draws this result, has no option 'network'; its optio"):
-        results["tour"].plot(network=ROADS)
+    with pytest.raises(InputError, match=r"plot_tour, which draws this result, has no option 'queries'; its optio"):
+        results["tour"].plot(queries=[0])
     with pytest.raises(InputError, match=r"str is not axes of matplotlib; give what pyplot.gca\(\)"):
         results["tour"].plot("map")
