@@ -212,7 +212,7 @@ DEVICE void for_each_extension(const T &next, const state_key<W> &set, int i, V 
         return cost_of(there) + bounds[remembered(set, next.memory + j * next.slots, next.slots)] > next.limit;
       };
       const auto is_late = [&] { return next.due && !has_all<W>(set, too_late_from<W>(next, j, time_of(there))); };
-      // What excludes more comes first: of sums the bounds, of ends the cities that are missing.
+      // What excludes more comes first: for sums the bounds, for ends a city that would be too late.
       if (sizeof(V) == 8 ? exceeds() || is_late() : is_late() || exceeds()) continue;
       f(j, there);
     }
@@ -227,7 +227,7 @@ struct candidate {
 // Candidates that a thread adds to buckets at once. An atomic of a CPU waits until the stores before it have left, most
 // of which miss the caches: so all places are taken first.
 constexpr int at_once = one_thread_blocks ? 64 : 1;
-// Adds so many states to their buckets, except to full ones.
+// Adds `count` states to their buckets, and leaves out those whose bucket is full.
 template <int W, class V>
 DEVICE void put(const state_buckets<V> &out, const candidate<W, V> *found, int count) {
   uint32_t at[at_once];

@@ -8,7 +8,7 @@
 //   1, 2, 3             sum of their distances, in digits of half a word, the lowest first
 //   4, 5                distance and name of the farthest target, of several the one with the smallest name
 //   6 ...               for each cutoff the number of targets within it
-//   then                for each decay the sum of opportunities * share, in two digits of a word, the lower one first
+//   then                for each decay the sum of opportunities * share, as two digits of one word each, the lower one first
 //   then                distances of the nearest targets, ascending, and then their names; of several targets at one
 //                       distance those with the smallest names; all ones where fewer are reached
 //
@@ -175,7 +175,7 @@ DEVICE void add_by_steps(const wanted_columns<T> &asked, uint32_t first, uint32_
     if (!any_within(x, all_of<W>(most))) continue;
     each_value(x, [=](uint32_t k, T value) {
       if (value > most) return;
-      uint32_t step = first;  // that of the value is this one, or one of `more` behind it
+      uint32_t step = first;  // the step sought is this one, or one of the next `more`
       for (uint32_t more = last - first; more > 0;) {
         const uint32_t half = (more + 1) / 2;
         step += half & -(uint32_t)(asked.step[step + half - 1] < value), more -= half;
@@ -191,7 +191,7 @@ DEVICE void add_access(const wanted_columns<T> &asked, uint32_t decay, const lin
   const uint32_t first = asked.first_step[decay], last = asked.first_step[decay + 1] - 1;
   if (!any_within(least, all_of<W>(asked.step[last]))) return;
   if (last - first >= few_steps) return add_by_steps<W>(asked, first, last, lines, begin, end, summary);
-  for (uint32_t i = first; i <= last; i++) {  // what a share is more than the next one, modulo 2^64
+  for (uint32_t i = first; i <= last; i++) {  // the share minus the next one, modulo 2^64
     const uint64_t falls = asked.share[i] - (uint64_t)(i < last ? asked.share[i + 1] : 0);
     if (any_within(least, all_of<W>(asked.step[i])))
       add_within<W>(asked, asked.step[i], falls, lines, begin, end, summary);

@@ -181,8 +181,8 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="keb
         """Return the keys of `[stop]` that the algorithm honours with these parameters."""
         return self.STOPS
 
-    def never_stopped(self) -> str:
-        """Return the key with which `stops` is empty though others have some, as a job file has it, or ""."""
+    def forbids_stop(self) -> str:
+        """Return what forbids every key of `[stop]`, as a job file has it, such as `mode = "kmb"`, or ""."""
         return ""
 
     def can_resume(self) -> bool:

@@ -180,7 +180,7 @@ class ReductionsType(base.AnswerType):
         assert asked is not None
         cutoffs, access = np.array(asked.cutoffs) if asked.cutoffs else None, asked.access
         decays = None if access is None else np.array(access.names, object)
-        opportunities = None if access is None or question.targets is None else access.given()
+        opportunities = None if access is None or question.targets is None else access.opportunities_in_own_unit()
         require_columns(contents, source=question.sources, target=question.targets, cutoff=cutoffs, decay=decays,
                         opportunities=opportunities)
         columns = {"access": 0 if decays is None else len(decays), "count": len(asked.cutoffs),

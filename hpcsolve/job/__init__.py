@@ -382,8 +382,8 @@ def job_from_table(table: Mapping[str, Any], text: JobText | None = None) -> Job
         own_key = key.replace("-", "_")
         if getattr(parameters, f"{own_key}_sha256") is not None and own_key not in _named_files(name, parameters):
             raise job_text.error(f"{name}.{key}-sha256", f"{key} does not name a file; remove this key")
-    honoured, key_without = parameters.stops(), parameters.never_stopped()
-    nothing = f"has no partial answer{key_without and f' with {key_without}'}, so it cannot be stopped early"
+    honoured, forbidding = parameters.stops(), parameters.forbids_stop()
+    nothing = f"has no partial answer{forbidding and f' with {forbidding}'}, so it cannot be stopped early"
     for key, value in msgspec.to_builtins(settings.stop).items():
         if value is not None and key not in honoured:
             what = f"has no {key} to stop at" if honoured else nothing

@@ -54,11 +54,11 @@ class Access:
     opportunities: NDArray[np.uint64]
     scale: int = 1
 
-    def own(self, total: int) -> float:
+    def in_own_unit(self, total: int) -> float:
         """Return a sum of opportunities times shares in the unit of the opportunities, rounded once."""
         return total / (self.scale * ONE)
 
-    def given(self) -> Floats:
+    def opportunities_in_own_unit(self) -> Floats:
         """Return the opportunities of each target in their own unit."""
         return np.array([number / self.scale for number in self.opportunities.tolist()], np.float64)
 
@@ -67,7 +67,7 @@ class Access:
         found = []
         for limits, shares in self.decays:
             share = np.append(shares, 0)[np.searchsorted(limits, distance)]
-            found.append(self.own(int((share.astype(np.uint64) * self.opportunities).sum())))
+            found.append(self.in_own_unit(int((share.astype(np.uint64) * self.opportunities).sum())))
         return found
 
 

@@ -29,8 +29,8 @@ NONE = "-"
 """What a table shows where a result has no such number."""
 FARTHEST = 20
 """How many of the farthest pairs a report lists."""
-OTHER_UNITS = ("latency", "position")
-"""Objectives whose values have weights in them."""
+WEIGHTED_OBJECTIVES = ("latency", "position")
+"""Objectives whose value is a weighted sum, so that it does not have the unit of the costs."""
 HEADINGS = ("file", "instance", "size", "algorithm", "cost", "lower bound", "gap at most", "ranks", "seconds", "check")
 
 
@@ -140,7 +140,7 @@ def _tour_answer(result: Result) -> Iterator[str]:
     late = Worth(result.contents).late_words()
     if prize := TOUR.prize_words(result.contents):
         yield f"The prize of the {what} is {prize}."
-    cost = with_unit(result, result.cost) if result.contents.keys.get("objective") not in OTHER_UNITS else \
+    cost = with_unit(result, result.cost) if result.contents.keys.get("objective") not in WEIGHTED_OBJECTIVES else \
         shown(result.cost)
     yield f"The {what} costs {cost}{exact}{TOUR.cost_suffix(result.contents)}{late}."
     if (schedule := schedule_in(result.contents)) is not None:

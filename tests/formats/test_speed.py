@@ -23,7 +23,7 @@ from hpcsolve.problems.tsp import NO_ARC, Tsp, from_matrix
 TABLE = """name,lat,lon,earliest,latest,service (min)
 depot,48.10,11.50,08:00,18:00,
 a,48.15,11.50,,9:00,7
-b,48.10,11.60,10:30,,0:05
+b,48.10,11.60,10:30,,5
 """
 
 
@@ -58,9 +58,9 @@ def test_other_speeds_are_refused(speed: Any) -> None:
 
 def test_only_metres_have_a_speed() -> None:
     """Costs of another unit, or of none, are refused."""
-    with pytest.raises(InputError, match="costs of matrix have no unit; remove speed"):
+    with pytest.raises(InputError, match="the costs of matrix have no known unit; give places with lat and lon"):
         hpcsolve.solve([[0, 1], [1, 0]], "held-karp", device="cpu", speed=30)
-    with pytest.raises(InputError, match="the costs of dict are s; remove speed"):
+    with pytest.raises(InputError, match="the costs of dict are in s; remove speed"):
         hpcsolve.solve({"durations": [[0, 1], [1, 0]]}, "held-karp", device="cpu", speed=30)
 
 
@@ -89,13 +89,16 @@ def test_without_a_speed_windows_are_not_used(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("old", "new", "message"), [
-    (",7\n", ",a\n", "stops.csv:3: expected a time as a number"),
-    ("service (min)", "service", r"stops.csv:3: the service '7' has no unit; write it as in 0:05, or call the column "
-                                 r"service \(min\)"),
-    ("9:00", "9", "stops.csv:3: the latest '9' has no unit; write it as in 08:00"),
+    (",7\n", ",a\n", "stops.csv:3: the service 'a' is not a time; write it as a number of minutes, as the title"),
+    (",7\n", ",0:07\n", "stops.csv:3: the service '0:07' is not a time; write it as a number of minutes"),
+    ("9:00", "nine", "stops.csv:3: the latest 'nine' is not a time; write it as in 08:00"),
+    ("service (min)", "service (moons)", "stops.csv:3: the service '7' has no unit that is known; write it as in 0:05"),
+    ("service (min)", "service", r"stops.csv:3: the service '7' has no unit that is known; write it as in 0:05, or "
+                                 r"call the column service \(min\)"),
+    ("9:00", "9", "stops.csv:3: the latest '9' has no unit that is known; write it as in 08:00"),
     ("08:00,18:00", "18:00,08:00", "stops.csv:2: the window of city depot is empty: 18:00 is after 08:00"),
     ("latest", "Earliest", "stops.csv:1: two columns mean the same, earliest and earliest"),
-    (",7\n", ",0.001\n", "stops.csv:3: '0.001' has more decimals than the costs"),
+    (",7\n", ",0.001\n", "stops.csv:3: the service '0.001' is no whole number of seconds; round it"),
 ])
 def test_bad_times(tmp_path: Path, old: str, new: str, message: str) -> None:
     """What may be misread is refused with its line."""
@@ -142,8 +145,8 @@ def test_a_unit_that_contradicts_the_instance(tmp_path: Path) -> None:
     """Metres and seconds are no minutes."""
     (tmp_path / "w.csv").write_text("city,earliest,latest\na,08:00,9:00\n")
     (tmp_path / "stops.csv").write_text(TABLE)
-    for speed, text in ((None, "are m, of which instance.speed makes travel times; remove time-unit"),
-                        (30, "are s; remove time-unit")):
+    for speed, text in ((None, "are in m; remove time-unit, and set instance.speed for"),
+                        (30, "are in s; remove time-unit")):
         with pytest.raises(InputError, match=f"held-karp.time-unit: the costs of the instance {text}"):
             hpcsolve.solve(tmp_path / "stops.csv", "held-karp", device="cpu", speed=speed, time_unit="minute",
                            windows=tmp_path / "w.csv")

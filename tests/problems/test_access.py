@@ -44,13 +44,13 @@ def test_opportunities():
     steps = Steps(np.array([5.0]), np.array([ONE // 4], np.uint32))
     access = Access(("a",), (steps,), np.array([1, 20], np.uint64), 10)
     assert access.of(np.array([5, 5.5])) == [0.025] and access.of(np.array([np.inf, 1])) == [0.5]
-    assert access.given().tolist() == [0.1, 2]
+    assert access.opportunities_in_own_unit().tolist() == [0.1, 2]
 
 
 @pytest.mark.parametrize(("numbers", "index", "reason"), [
     (["1", "-2"], 1, "is negative"), (["", "1"], 0, "is missing or infinite"), (["1", "many"], 1, "is not a number"),
     (np.array([1, np.nan]), 1, "is NaN"), (np.array([1 / 3]), 0, "has too many decimals: "),
-    (np.array([LARGEST_TOTAL, 1.0]), 1, "is one of 9.22e+12 opportunities in all, and 9.22e+12 fit; divide them"),
+    (np.array([LARGEST_TOTAL, 1.0]), 1, "is the last of 9.22e+12 opportunities in all, and with so many decimals"),
 ])
 def test_wrong_opportunities(numbers, index, reason):
     with pytest.raises(BadNumber, match=reason.replace("+", ".")) as error:

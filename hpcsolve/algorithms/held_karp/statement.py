@@ -177,9 +177,9 @@ class Parameters(Table, frozen=True):
 
     def stops(self) -> tuple[str, ...]:
         """Return the keys of `[stop]` that a job may have."""
-        return () if self.never_stopped() else self.STOPS
+        return () if self.forbids_stop() else self.STOPS
 
-    def never_stopped(self) -> str:
+    def forbids_stop(self) -> str:
         """Return the key with which there is no answer before the end, or ""."""
         if self.objective == "prize":
             return 'objective = "prize"'

@@ -238,10 +238,10 @@ def reductions_of(rows: RowTable, keys: Keys, share: range, asked: PathQuestion,
     tables: dict[str, NDArray[Any]] = {"count": counts.astype(np.uint32)} if wanted.cutoffs else {}
     if wanted.access is not None:
         totals = access[:, ::2].astype(np.uint64) + (access[:, 1::2].astype(np.uint64) << np.uint64(32))  # 0 if wide
-        own_values = [list(map(wanted.access.own, row)) for row in totals.tolist()]
+        own_values = [list(map(wanted.access.in_own_unit, row)) for row in totals.tolist()]
         tables["access"] = np.array(own_values, np.float64).reshape(totals.shape)
         found["decay"] = np.array(wanted.access.names, object)
-        found["opportunities"] = None if target is None else wanted.access.given()
+        found["opportunities"] = None if target is None else wanted.access.opportunities_in_own_unit()
     if wanted.nearest:
         tables |= {"nearest_target": _names(targets), "nearest_distance": keys.decode(np.ascontiguousarray(nearest))}
     for name, values in tables.items():

@@ -80,7 +80,7 @@ class Parameters(Table, frozen=True):
         """Return the keys of `[stop]` that can end the mode. Modes fast and kmb have no answer before their end."""
         return {"exact": self.STOPS, "best": self.STOPS[:2]}.get(self.mode, ())
 
-    def never_stopped(self) -> str:
+    def forbids_stop(self) -> str:
         """Return the mode as a key if it has no answer before its end."""
         return "" if self.stops() else f'mode = "{self.mode}"'
 
