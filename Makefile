@@ -35,11 +35,11 @@ run: compiler $(INSTALLED)  ## prove the shortest round trip through the EU capi
 # One test more at a time than cores: many wait for the disk and for the processes that they start, of the slow ones some for
 # Slurm, signals and faults. Who has run out of tests steals some, so that no core is idle at the end.
 SIMULTANEOUS = $(BIN)/python -m pytest -q --dist worksteal -n
-test: compiler $(INSTALLED) test-cache  ## the tests, in a quarter of an hour on two cores
+test: compiler $(INSTALLED) test-cache  ## the tests, in ten minutes on two cores
 	@$(SIMULTANEOUS) $$(($$(nproc) + 1)) -m "not slow"
 
 # A real Slurm is started where root has one; a stand-in for NVIDIA's driver and both MPIs are used where they can be had.
-test-all: test pycuda openmpi sphinx  ## and the slow ones: whole programs, sanitizers, faults, nvcc's code, wheels, Slurm; 35 minutes
+test-all: test pycuda openmpi sphinx  ## and the slow ones: whole programs, sanitizers, faults, nvcc's code, wheels, Slurm; half an hour
 	@if [ "$$(id -u)" = 0 ] && command -v slurmctld >/dev/null; then export HPCSOLVE_TEST_SLURM=1; fi
 	$(SIMULTANEOUS) $$(($$(nproc) + 1)) -m slow
 
