@@ -24,10 +24,11 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_the_log_says_what_matters(run, folder):
+def test_the_log_says_what_matters(run, folder, test_device):
     lines = [line for line in run(folder).stdout.splitlines() if not line.startswith("build:")]
-    starts = ["job:    job.toml", "read:   ", "hpcsolve 0.", "ranks:  1 (", "device: every rank: ", "memory: "]
-    starts += ["tour:   ", "cost:   ", "check:  PASS", "time:   ", "file:   "]
+    parts, shares = (["parts:  on the GPU", "GPU:    computed"] if test_device == "cuda" else ["", ""])
+    starts = ["job:    job.toml", "read:   ", "hpcsolve 0.", "ranks:  1 (", "device: every rank: ", parts, "memory: "]
+    starts = [*filter(None, [*starts, "tour:   ", "cost:   ", "check:  PASS", "time:   ", shares, "file:   "])]
     assert [line.startswith(start) for line, start in zip(lines, starts, strict=True)] == [True] * len(starts)
 
 

@@ -6,7 +6,7 @@ Prints the best value, the lower bound, whether they are equal and the CPU secon
 one thread, and so many seconds of wall-clock time. The model for DIDP is that of R. Kuroiwa and J. C. Beck (Solving
 domain-independent dynamic programming problems with anytime heuristic search, ICAPS 2023), written anew, with one more
 bound of the time of the end: a city that opens late is still to come. CP-SAT has a circuit of arcs, each with a
-literal, and times of the cities.
+literal, and times of the cities. PyVRP, a heuristic without bounds, has one vehicle, and takes sums alone.
 """
 
 from __future__ import annotations
@@ -110,6 +110,27 @@ def by_didp(tsp: Tsp, objective: str, seconds: float) -> Found:
                  None if found.best_bound is None else found.best_bound + before, bool(found.is_optimal))
 
 
+def by_pyvrp(tsp: Tsp, objective: str, seconds: float) -> Found:
+    """Solve by PyVRP's iterated local search."""
+    from pyvrp import Model
+    from pyvrp.stop import MaxRuntime
+
+    if objective != "sum":
+        return Found(None, None, False)
+    (cost, earliest, latest), n, model = _numbers(tsp), tsp.n, Model()
+    places = [model.add_location(0, 0) for _ in range(n)]
+    model.add_depot(places[0], tw_early=earliest[0], tw_late=latest[0])
+    model.add_vehicle_type(1, tw_early=earliest[0], tw_late=latest[0])
+    for j in range(1, n):
+        model.add_client(places[j], tw_early=earliest[j], tw_late=latest[j])
+    for i in range(n):
+        for j in range(n):
+            if i != j:
+                model.add_edge(places[i], places[j], distance=cost[i][j], duration=cost[i][j])
+    found = model.solve(MaxRuntime(seconds), seed=1, display=False)
+    return Found(int(found.cost()) if found.is_feasible() else None, None, False)
+
+
 def _numbers(tsp: Tsp) -> tuple[list[list[int]], list[int], list[int]]:
     """Return travelling times, 0 on the diagonal, and the windows, of an instance whose services are in the times."""
     assert tsp.windows is not None and not tsp.windows.service.any()
@@ -119,7 +140,7 @@ def _numbers(tsp: Tsp) -> tuple[list[list[int]], list[int], list[int]]:
 
 
 SOLVERS: dict[str, Callable[[Tsp, str, float], Found]] = {
-    "hpcsolve": by_hpcsolve, "didppy": by_didp, "CP-SAT": by_cp_sat}
+    "hpcsolve": by_hpcsolve, "didppy": by_didp, "CP-SAT": by_cp_sat, "PyVRP": by_pyvrp}
 
 
 def main() -> int:
@@ -127,7 +148,7 @@ def main() -> int:
     name, objective, file, seconds, gibibytes = *sys.argv[1:4], float(sys.argv[4]), int(sys.argv[5])
     resource.setrlimit(resource.RLIMIT_AS, (gibibytes << 30, gibibytes << 30))
     tsp = read(file).problem
-    __import__({"CP-SAT": "ortools.sat.python.cp_model"}.get(name, name))
+    __import__({"CP-SAT": "ortools.sat.python.cp_model", "PyVRP": "pyvrp"}.get(name, name))
     if name == "hpcsolve":
         _load_kernels(objective)
     begun = time.process_time()

@@ -1,11 +1,11 @@
-"""Files with time windows beside DIDP and CP-SAT: what each proves, and the CPU seconds.
+"""Files with time windows beside DIDP, CP-SAT and PyVRP: what each proves or finds, and the CPU seconds.
 
     python -m jobs.benchmarks.held_karp.windows                              # FOLDER/tsptw that HPCSOLVE_DATA names
     python -m jobs.benchmarks.held_karp.windows --all --solvers hpcsolve     # all files there
     python -m jobs.benchmarks.held_karp.windows --files rbg010a.tw --objectives sum --seconds 60
     python -m jobs.benchmarks.held_karp.windows --rush                       # generated rush hours, hpcsolve alone
 
-Needs `pip install ortools didppy`; what is not installed is left out. Every solve is a process of its own with one
+Needs `pip install ortools didppy pyvrp`; what is not installed is left out. Each solve is a process of its own with one
 thread, which may take so many seconds of wall-clock time. The published values are those of `best-known.csv` beside the
 files: of sums that of the published tour. Prints Markdown. The exit code is 1 if two solvers prove different optima, or
 one that is above a published value.
@@ -44,8 +44,8 @@ FILES = (
     "n20w100.003.txt", "n40w200.002.txt", "n60w80.001.txt", "n60w140.003.txt", "n80w80.002.txt", "n100w60.001.txt",
     "n150w60.003.txt", "n200w40.001.txt", "rbg067a.tw", "rbg132.2.tw", "potvin_rc_205.3.txt", "potvin_rc_208.1.txt",
 )
-MODULES = {"CP-SAT": "ortools", "didppy": "didppy"}
-PACKAGES = ("ortools", "didppy")
+MODULES = {"CP-SAT": "ortools", "didppy": "didppy", "PyVRP": "pyvrp"}
+PACKAGES = ("ortools", "didppy", "pyvrp")
 STOPS, WIDTHS, SEEDS = (20, 40, 60), (50, 200, 500, 2000), range(3)
 """Generated rush hours: stops beside the depot, widths of windows, and seeds."""
 DEPARTURES = np.arange(0, 1200, 100)

@@ -66,7 +66,7 @@ def wrong(smaller, least, device, rules, words):
     return ""
 
 
-def test_the_program_finds_the_optimum_of_tiny_graphs(device):
+def test_the_program_finds_the_optimum_of_tiny_graphs(host):
     """With both rules, with each alone, and with none. Sets have one word or two, and no bounds reduce the graph."""
     bad = []
     for seed in range(GRAPHS):
@@ -75,7 +75,7 @@ def test_the_program_finds_the_optimum_of_tiny_graphs(device):
             continue
         least = least_weight(smaller.graph)
         for rules in RULES if GRAPHS > 1000 or seed % 3 == 0 else [3]:
-            if text := wrong(smaller, least, device, rules, 1 + seed % 2):
+            if text := wrong(smaller, least, host, rules, 1 + seed % 2):
                 bad.append((seed, rules, text))
     assert not bad, bad[:5]
 
@@ -94,14 +94,14 @@ def test_mode_exact_on_tiny_graphs(small, monkeypatch):
     assert not bad and sizes > {1, 2}, bad[:5]
 
 
-def test_what_a_broken_off_program_has_proven(device):
+def test_what_a_broken_off_program_has_proven(host):
     """After any number of pieces the bound is at most the optimum, and it is of use."""
     for graph, limit in ((hypercube(5, 12, high=100), 1550), (hypercube(6, 13, high=102), 1800)):
         smaller, bounds = reduced(graph), []
-        least = programmed(smaller, limit, device).limit
+        least = programmed(smaller, limit, host).limit
         for pieces in range(1, 60):
             counter = itertools.count(1)
-            program = programmed(smaller, limit, device, is_over=lambda nbytes: next(counter) >= pieces)  # noqa: B023
+            program = programmed(smaller, limit, host, is_over=lambda nbytes: next(counter) >= pieces)  # noqa: B023
             bounds.append(program.proven())
             if program.complete:
                 break
@@ -135,12 +135,12 @@ def _subsets(whole):
     return found
 
 
-def test_against_the_dense_program(device):
+def test_against_the_dense_program(host):
     n, k = DENSE
     for graph in (road_steiner(n, k, seed=4), hypercube(7, k, seed=3)):
         least = dense_weight(graph)
         smaller = reduced(graph)
-        assert programmed(smaller, least - smaller.offset + 1, device).limit + smaller.offset == least
+        assert programmed(smaller, least - smaller.offset + 1, host).limit + smaller.offset == least
         assert solved(graph).cost == least
 
 
