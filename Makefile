@@ -32,8 +32,8 @@ help:  ## this list
 run: compiler $(INSTALLED)  ## prove the shortest round trip through the EU capitals, on two ranks
 	@$(BIN)/mpiexec -n 2 $(BIN)/hpcsolve run jobs/eu-capitals.toml --device cpu
 
-# One test more at a time than cores: many wait for the disk and for the processes that they start, of the slow ones some for
-# Slurm, signals and faults. Who has run out of tests steals some, so that no core is idle at the end.
+# One test more at a time than cores: many wait for the disk and for the processes that they start, of the slow ones some
+# for Slurm, signals and faults. Who has run out of tests steals some, so that no core is idle at the end.
 SIMULTANEOUS = $(BIN)/python -m pytest -q --dist worksteal -n
 test: compiler $(INSTALLED) test-cache  ## the tests, in ten minutes on two cores
 	@$(SIMULTANEOUS) $$(($$(nproc) + 1)) -m "not slow"

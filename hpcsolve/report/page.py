@@ -178,7 +178,7 @@ def _answer(result: Result, name: str) -> Iterator[Markup]:
 
 
 def _several(result: Result) -> Iterator[Markup]:
-    """Yield a table of the best tours, or of those of a curve, if the job asks for several."""
+    """Yield a table of the best tours, or of those of a curve, if the job asks for several, with numbers from 0."""
     count = TOUR.count(result.contents)
     if count is None:
         return
@@ -187,8 +187,8 @@ def _several(result: Result) -> Iterator[Markup]:
         one = TOUR.one_of(result.contents, place)
         prize, tour = one.value("solution", "prize"), one.value("solution", "tour")
         order = " - ".join(map(str, names[tour].tolist()))
-        rows.append([place + 1, words.shown(one.cost), *([] if prize is None else [prize]), order])
-    headings = ["no.", "cost", *(["prize"] if len(rows[0]) > 3 else []), "stops"]
+        rows.append([place, words.shown(one.cost), *([] if prize is None else [prize]), order])
+    headings = ["tour", "cost", *(["prize"] if len(rows[0]) > 3 else []), "stops"]
     shown = table(headings, rows, _first("All tours that the job asks for", count))
     yield folded(f"{counted(count, 'tour')} with their costs", element("div", shown, class_="wrap"))
 

@@ -91,10 +91,10 @@ def test_several_tours_are_a_table():
 
     assert cells(solved(TRIANGLE)) == []
     assert cells(solved(TRIANGLE, best=2)) == [
-        "no.", "cost", "stops", "1", "105", "0 - 1 - 2", "2", "110", "0 - 2 - 1"]
+        "tour", "cost", "stops", "0", "105", "0 - 1 - 2", "1", "110", "0 - 2 - 1"]
     assert cells(solved(TRIANGLE, objective="prize", prizes=[0, 2, 3])) == [
-        "no.", "cost", "prize", "stops", "1", "0", "0", "0", "2", "45", "2", "0 - 1", "3", "70", "3", "0 - 2",
-        "4", "105", "5", "0 - 1 - 2"]
+        "tour", "cost", "prize", "stops", "0", "0", "0", "0", "1", "45", "2", "0 - 1", "2", "70", "3", "0 - 2",
+        "3", "105", "5", "0 - 1 - 2"]
 
 
 def test_sentences_name_ends_and_units():

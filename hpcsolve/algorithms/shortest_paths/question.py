@@ -292,7 +292,7 @@ def _reduction(graph: Graph, parameters: Parameters, targets: int, offered: Cost
         if given and not asked:
             advice = f'add "{needed}" to reduce, or remove {key}'
             raise InputError(f'shortest-paths.{key}: only reduce = ["{needed}"] uses it; {advice}')
-        if asked and given is not None and not given and key in ("cutoffs", "decays"):
+        if asked and given == []:
             raise InputError(f"shortest-paths.{key}: the list is empty; name at least one")
         if asked and not given and key != "opportunities":
             raise InputError(f'shortest-paths.reduce: "{needed}" needs the key {key}; add it')

@@ -267,7 +267,8 @@ def network_of(result: Result) -> Graph | None:
         job = job_from_table(msgspec.toml.decode(result.job))
         named = job.settings.instance
         if isinstance(named, dict) and STOPS in named:
-            return network_of_stops(named["file"], {key: named[key] for key in named if key != "file"}).problem
+            graph = network_of_stops(named["file"], {key: named[key] for key in named if key != "file"}).problem
+            return graph if graph.n <= LARGEST_NETWORK else None
         found: Any = None if named in ("-", IN_MEMORY) else read_instance(job)
     except HpcsolveError:
         return None
