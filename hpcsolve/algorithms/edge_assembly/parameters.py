@@ -28,13 +28,14 @@ AREA = 10_000
 """The most nodes of an area."""
 AREA_OF_MATRIX = 4096
 """The same where costs are a matrix (`most_of_matrix` in cuda_src/host/areas.cpp)."""
-FEWEST_TOURS, MOST_TOURS, MOST_IN_AREA = 5, 500, 30
-"""Bounds of a population that the number of cities decides: of whole tours, and of those of an area."""
+FEWEST_TOURS, MOST_TOURS, MOST_ASYMMETRIC, MOST_IN_AREA = 5, 500, 1000, 30
+"""Bounds of a population that the number of cities decides: of whole tours, of asymmetric ones (of 300 cities with random
+costs 500 tours missed the best known cost with one of five seeds, 1000 with none), and of those of an area."""
 SECONDS = 30.0
 """The time for which the population is chosen if there is no time limit."""
-SECONDS_A_CITY, SECONDS_A_CITY_OF_AREA, SECONDS_OF_START = 1.3e-5, 1.2e-5, 1.4e-5
-"""Seconds on one core, for each city: of a tour until its population has converged, of a tour of an area in one round,
-and of the first tour of a large instance."""
+SECONDS_A_CITY, SECONDS_ASYMMETRIC, SECONDS_A_CITY_OF_AREA, SECONDS_OF_START = 1.3e-5, 1.9e-5, 1.2e-5, 1.4e-5
+"""Seconds on one core, for each city: of a tour until its population has converged, the same where costs are
+asymmetric, of a tour of an area in one round, and of the first tour of a large instance."""
 CITIES_A_SHARE = 3000
 """For every so many cities a pair may try `children`, and take `TAKEN`."""
 TAKEN, LEAST_PERCENT = 3, 30
@@ -48,9 +49,9 @@ class Parameters(Table, frozen=True):
     Attributes
     ----------
     population
-        Number of tours that are improved together; by default as many as are made in 40 % of the time limit, 5 to 500
-        (without a limit: as for 30 seconds on one core). Of more than 12,000 cities: tours in each area of at most
-        10,000 cities, 5 to 30 by the limit, 30 without one.
+        Number of tours that are improved together; by default as many as one core improves to the end within the time
+        limit (30 seconds without one), 5 to 500, of asymmetric costs to 1,000. Of more than 12,000 cities: tours in
+        each area of at most 10,000 cities, 5 to 30 by the limit, 30 without one.
     children
         The most children of a pair of tours that are tried, for each 3,000 cities; those that gain nothing do not
         count.
@@ -151,7 +152,9 @@ class Assembly(Statement):
             return self.parameters.population
         n, seconds = self.problem.n, criteria.seconds or SECONDS
         if not self.is_large:
-            return max(FEWEST_TOURS, min(MOST_TOURS, int(seconds / (SECONDS_A_CITY * n))))
+            most, a_city = ((MOST_TOURS, SECONDS_A_CITY) if self.problem.symmetric else
+                            (MOST_ASYMMETRIC, SECONDS_ASYMMETRIC))
+            return max(FEWEST_TOURS, min(most, int(seconds / (a_city * n))))
         if criteria.seconds is None:
             return MOST_IN_AREA
         tours = max(0.0, seconds - SECONDS_OF_START * n) / (SECONDS_A_CITY_OF_AREA * n)  # in a single round
