@@ -33,9 +33,9 @@ FEWEST_TOURS, MOST_TOURS, MOST_ASYMMETRIC, MOST_IN_AREA = 5, 500, 1000, 30
 costs 500 tours missed the best known cost with one of five seeds, 1000 with none), and of those of an area."""
 SECONDS = 30.0
 """The time for which the population is chosen if there is no time limit."""
-SECONDS_A_CITY, SECONDS_ASYMMETRIC, SECONDS_A_CITY_OF_AREA, SECONDS_OF_START = 1.3e-5, 1.9e-5, 1.2e-5, 1.4e-5
-"""Seconds on one core, for each city: of a tour until its population has converged, the same where costs are
-asymmetric, of a tour of an area in one round, and of the first tour of a large instance."""
+SECONDS_A_CITY, SECONDS_A_CITY_OF_AREA, SECONDS_OF_START = 1.3e-5, 1.2e-5, 1.4e-5
+"""Seconds on one core, for each city: of a tour until its population has converged, of a tour of an area in one round,
+and of the first tour of a large instance."""
 CITIES_A_SHARE = 3000
 """For every so many cities a pair may try `children`, and take `TAKEN`."""
 TAKEN, LEAST_PERCENT = 3, 30
@@ -152,9 +152,8 @@ class Assembly(Statement):
             return self.parameters.population
         n, seconds = self.problem.n, criteria.seconds or SECONDS
         if not self.is_large:
-            most, a_city = ((MOST_TOURS, SECONDS_A_CITY) if self.problem.symmetric else
-                            (MOST_ASYMMETRIC, SECONDS_ASYMMETRIC))
-            return max(FEWEST_TOURS, min(most, int(seconds / (a_city * n))))
+            most = MOST_TOURS if self.problem.symmetric else MOST_ASYMMETRIC
+            return max(FEWEST_TOURS, min(most, int(seconds / (SECONDS_A_CITY * n))))
         if criteria.seconds is None:
             return MOST_IN_AREA
         tours = max(0.0, seconds - SECONDS_OF_START * n) / (SECONDS_A_CITY_OF_AREA * n)  # in a single round
