@@ -23,7 +23,8 @@ from hpcsolve.formats.npy import read_batch
 from hpcsolve.job import load_job
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.questions import TourQuestion
-from hpcsolve.problems.tsp import NO_ARC, TspBatch, batch_of, from_matrix
+from hpcsolve.problems.rounding import Costs
+from hpcsolve.problems.tsp import NO_ARC, TspBatch, alike_of, batch_of, from_matrix
 from hpcsolve.runner.reading import read_instance
 from hpcsolve.runner.verify import verify_file
 from tests.order_oracle import best_order
@@ -38,14 +39,20 @@ def random_batch(*sizes: tuple[int, int], sparse: float = 0.2, seed: int = 0) ->
         cost = rng.integers(-20, 100, (count, n, n))
         cost[(rng.random(cost.shape) < sparse) | np.eye(n, dtype=bool)] = NO_ARC
         costs.append(cost)
-    return TspBatch("random", tuple(costs))
+    return batch_of_arrays(*costs)
+
+
+def batch_of_arrays(*arrays: np.ndarray) -> TspBatch:
+    """Return the batch of arrays of integers."""
+    return TspBatch("random", tuple(alike_of(Costs(array, 1), "random") for array in arrays))
 
 
 def tours_of(batch: TspBatch, outcome: Outcome) -> list[tuple[int, list[int]] | None]:
     """Return the cost and the tour of each instance, None where it has none."""
     answer = outcome.answer
     parts = np.split(answer.tours, batch.offset[1:-1])
-    batch.check_tours(answer.tours, answer.costs, answer.found, closed=True)
+    verdict = answer.check(batch, (TourQuestion(),) * len(batch.parts))
+    assert verdict.passed, verdict
     return [(int(cost), tour.tolist()) if found else None
             for cost, tour, found in zip(answer.costs, parts, answer.found, strict=True)]
 
@@ -109,9 +116,8 @@ def test_a_folder_of_files_is_a_batch(tmp_path: Path) -> None:
     alone = [formats.read(tmp_path / f"{number}.npy").problem for number in range(3)]
     assert batch.cities.tolist() == [4, 5, 6] and batch.scale == max(tsp.scale for tsp in alone)
     for number, tsp in enumerate(alone):
-        known = tsp.cost != NO_ARC
-        assert np.array_equal(batch.costs[number][0][known], tsp.cost[known] * (batch.scale // tsp.scale))
-        assert np.array_equal(batch.costs[number], listed.costs[number])
+        assert np.array_equal(batch.instance(number).cost, tsp.cost) and batch.instance(number).scale == tsp.scale
+        assert np.array_equal(batch.instance(number).cost, listed.instance(number).cost)
     assert batch_of(alone, "same").offset.tolist() == [0, 4, 9, 15]
 
 
@@ -132,7 +138,7 @@ def test_the_files_of_a_batch_keep_their_names(hpcsolve: Callable[..., Any], tmp
         assert all(f"<td>{name}</td>" in page for name in names)
     with h5py.File(tmp_path / "out.h5", "r+") as file:
         file["solution/costs"][1] += 1
-    assert "the tour of instance 1 (day/tue.npy) has another cost" in hpcsolve("verify", "out.h5", cwd=tmp_path).stdout
+    assert "instance 1 (day/tue.npy): the tour costs 6, not 7" in hpcsolve("verify", "out.h5", cwd=tmp_path).stdout
 
 
 def test_what_cannot_be(tmp_path: Path, device: Device) -> None:
