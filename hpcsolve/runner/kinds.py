@@ -490,12 +490,13 @@ class Batches(ProblemKind):
     def values(self, instance: InstanceOf[Any]) -> dict[str, Any]:
         """Return names and sizes, but not the costs. The unit is the coarsest that an instance was rounded to."""
         batch = instance.problem
+        kinds = {part.first.coordinates_kind for part in batch.parts}
         errors = [part.first.rounding.error for part in batch.parts if part.first.rounding is not None]
         return {
             "name": batch.name, "comment": "", "path": instance.path, "format": instance.format,
             "sha256": instance.sha256, "instances": batch.count, "label": np.arange(batch.count),
             "instance_name": batch.instance_names or None, "cities": batch.cities, "scale": batch.scale,
-            "unit": batch.unit or None, "coordinates_kind": "",
+            "unit": batch.unit or None, "coordinates_kind": kinds.pop() if len(kinds) == 1 else "",
             "rounded_to": float(f"1e{(2 * max(errors)).adjusted()}") if errors else None,
         }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 import hpcsolve
 from hpcsolve import formats
 from hpcsolve.algorithms import held_karp
-from hpcsolve.algorithms.base import Outcome
+from hpcsolve.algorithms.base import Outcome, StopCriteria
 from hpcsolve.algorithms.held_karp import Parameters
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
@@ -27,7 +28,7 @@ from hpcsolve.problems.rounding import Costs
 from hpcsolve.problems.tsp import NO_ARC, TspBatch, alike_of, batch_of, from_matrix
 from hpcsolve.runner.reading import read_instance
 from hpcsolve.runner.verify import verify_file
-from tests.order_oracle import best_order
+from tests.order_oracle import a_day, best_order
 from tests.solvers import plan_of
 from tests.thread_comm import ThreadComm, on_ranks
 
@@ -43,7 +44,9 @@ def random_batch(*sizes: tuple[int, int], sparse: float = 0.2, seed: int = 0) ->
 
 
 def batch_of_arrays(*arrays: np.ndarray) -> TspBatch:
-    """Return the batch of arrays of integers."""
+    """Return the batch of arrays of integers, whose diagonals do not count."""
+    for array in arrays:
+        array[:, range(array.shape[1]), range(array.shape[1])] = NO_ARC
     return TspBatch("random", tuple(alike_of(Costs(array, 1), "random") for array in arrays))
 
 
@@ -141,16 +144,93 @@ def test_the_files_of_a_batch_keep_their_names(hpcsolve: Callable[..., Any], tmp
     assert "instance 1 (day/tue.npy): the tour costs 6, not 7" in hpcsolve("verify", "out.h5", cwd=tmp_path).stdout
 
 
+ASKED = {
+    "ends": {"path": "open", "start": 3, "end": 1}, "start": {"start": 2, "forbidden": [(0, 1), (1, 3)]},
+    "latency": {"objective": "latency"}, "open latency": {"objective": "latency", "path": "open", "end": 2},
+    "bottleneck": {"objective": "bottleneck"}, "lexicographic": {"objective": "lexicographic", "path": "open"},
+    "before": {"before": [(3, 1), (1, 2)]}, "places": {"position": [(2, 3)], "not_position": [(1, 2)]},
+    "bounds": {"method": "bounded"}, "one weight for each city": {"objective": "latency", "weights": [0, 3, 1, 1, 5]},
+    "loads": {"load": [3, -1, -1, 2, -1], "capacity": 4},
+}
+"""What is asked of instances without time windows, the cities by their labels."""
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_each_answer_is_that_of_brute_force_and_that_of_the_instance_alone(name: str, device: Device) -> None:
+    """With small costs many tours are equally good, and so each method has to keep to the tie rule."""
+    parameters, rng = Parameters(**ASKED[name]), np.random.default_rng(len(name))  # type: ignore[arg-type]
+    sizes = [5] if {"weights", "load"} & set(ASKED[name]) else [5, 4, 7]
+    batch = batch_of_arrays(*(rng.integers(0, 4, (3, n, n)) for n in sizes), rng.integers(0, 900, (2, 5, 5)))
+    stated = held_karp.ALGORITHM.statement(batch, parameters)
+    outcome = held_karp.ALGORITHM.run(stated, device, SerialComm())
+    assert outcome.answer.check(batch, stated.question).passed and stated.by_kernel.all() == (name in ("ends", "start"))
+    for number, tour in enumerate(np.split(outcome.answer.tours, batch.offset[1:-1])):
+        question, alone = stated.of(number).question, held_karp.ALGORITHM.run(stated.of(number), device, SerialComm())
+        cost, found = int(outcome.answer.costs[number]), bool(outcome.answer.found[number])
+        assert best_order(batch.instance(number), question) == ((cost, tour.tolist()) if found else None)
+        if found:
+            assert (alone.answer.cost, alone.answer.tour.tolist()) == (cost, tour.tolist())
+
+
+@pytest.mark.parametrize("objective", ["sum", "finish", "latency"])
+def test_days_with_windows_of_their_own(objective: str, device: Device) -> None:
+    """Of three days one cannot be kept, which no other day minds. Times have another scale on one of them."""
+    days = [replace(tsp, windows=question.windows) for tsp, question in (a_day(n, n, 150) for n in (6, 7, 5))]
+    closed = days[1].windows
+    assert closed is not None
+    days[1] = replace(days[1], windows=replace(closed, earliest=closed.latest))
+    days[2] = replace(days[2], scale=10)
+    batch = batch_of(days, "week")
+    stated = held_karp.ALGORITHM.statement(batch, Parameters(objective=objective))  # type: ignore[arg-type]
+    answer = held_karp.ALGORITHM.run(stated, device, SerialComm()).answer
+    assert answer.check(batch, stated.question).passed and batch.scale == 10 and answer.proven is None
+    for number, (tsp, factor) in enumerate(zip(days, (10, 10, 1))):
+        best = best_order(tsp, stated.question[number])
+        found = (int(answer.costs[number]), answer.tours[slice(*batch.offset[number : number + 2])].tolist())
+        assert (found if answer.found[number] else None) == (best and (best[0] * factor, best[1]))
+    assert answer.found.any()
+
+
+def test_a_kernel_that_is_not_taken_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plain sums whose costs are too far apart for its 32 bits, or too large, are solved alone, and ties are the same."""
+    far = batch_of_arrays(np.array([[[0, 1, far], [1, 0, 3], [4, 5, 0]] for far in (9, 2**40)]))
+    stated = held_karp.ALGORITHM.statement(far, Parameters())
+    assert stated.by_kernel.tolist() == [True, False]
+    assert tours_of(far, held_karp.ALGORITHM.run(stated, HostDevice(1), SerialComm())) == [
+        best_order(far.instance(number), TourQuestion()) for number in (0, 1)]
+    batch = batch_of_arrays(np.random.default_rng(1).integers(0, 3, (6, 7, 7)))
+
+    def tours(most: int) -> list[tuple[int, list[int]] | None]:
+        monkeypatch.setattr("hpcsolve.algorithms.held_karp.batch.MOST_CITIES", most)
+        return tours_of(batch, held_karp.ALGORITHM.solve(batch, HostDevice(1), SerialComm(), Parameters()))
+
+    assert tours(15) == tours(6)
+
+
+def test_what_is_not_proven_says_so(device: Device) -> None:
+    """A criterion to stop at holds for each instance. Those of few cities are proven all the same."""
+    batch = batch_of([from_matrix(np.random.default_rng(n).integers(1, 99, (n, n))) for n in (16, 5)], "two")
+    stated = held_karp.ALGORITHM.statement(batch, Parameters(objective="latency"))
+    answer = held_karp.ALGORITHM.run(stated, device, SerialComm(), criteria=StopCriteria(target=1e9)).answer
+    assert answer.proven.tolist() == [False, True] and answer.check(batch, stated.question).passed
+    assert 0 < answer.lower_bounds[0] < answer.costs[0] and answer.lower_bounds[1] == answer.costs[1]
+    wrong = replace(answer, lower_bounds=answer.costs + 1)
+    assert "instance 0: the lower bound" in wrong.check(batch, stated.question).reason
+
+
 def test_what_cannot_be(tmp_path: Path, device: Device) -> None:
-    with pytest.raises(ResourceError, match="instance 2 has 16 cities; a batch takes at most 15"):
-        plan_of(held_karp.ALGORITHM, random_batch((2, 5), (1, 16)), Parameters())
-    with pytest.raises(InputError, match=r"held-karp\.objective: a batch takes plain tours alone"):
-        plan_of(held_karp.ALGORITHM, random_batch((2, 5)), Parameters(objective="latency"))
-    with pytest.raises(InputError, match=r"held-karp\.layout: a batch takes plain tours alone"):
-        plan_of(held_karp.ALGORITHM, random_batch((2, 5)), Parameters(layout="compact"))
-    far = TspBatch("far", (np.array([[[0, 1, far], [1, 0, 3], [4, 5, 0]] for far in (9, 2**40)]),))
-    with pytest.raises(InputError, match="the costs of instance 1 are too far apart"):
-        held_karp.ALGORITHM.solve(far, device, SerialComm(), Parameters())
+    one_tour = {"count": True, "best": 3, "arcs": True, "layout": "compact"}
+    for key, value in one_tour.items():
+        with pytest.raises(InputError, match=rf"held-karp\.{key}: a batch has one tour of all cities for each"):
+            plan_of(held_karp.ALGORITHM, random_batch((2, 5)), Parameters(**{key: value}))
+    with pytest.raises(InputError, match='held-karp.objective = "prize": a batch has one tour'):
+        plan_of(held_karp.ALGORITHM, random_batch((2, 5)), Parameters(objective="prize", prizes=[1] * 5))
+    with pytest.raises(InputError, match=r"instance 2: held-karp\.weights: 5 weights for 4 cities"):
+        plan_of(held_karp.ALGORITHM, random_batch((2, 5), (1, 4)), Parameters(objective="latency", weights=[1] * 5))
+    with pytest.raises(InputError, match=r"instance 0: held-karp\.objective: \"finish\" needs windows"):
+        plan_of(held_karp.ALGORITHM, random_batch((2, 5)), Parameters(objective="finish"))
+    with pytest.raises(ResourceError, match="instance 0: 60 cities"):
+        plan_of(held_karp.ALGORITHM, random_batch((1, 60)), Parameters(objective="bottleneck"))
     for wrong in (2**64 - 1, 2**64 - 9, 2**63 + 1, -(2**63), -(2**62)):  # in int64 the first ones are -1 and -9
         costs = np.ones((2, 3, 3), np.uint64 if wrong > 0 else np.int64)
         costs[1, 0, 2] = wrong
