@@ -391,10 +391,11 @@ def _of_batch(
 ) -> tuple[TourQuestion, ...]:
     """Return the question about the instances of each part of a batch. Raises as `statement`."""
     one_tour = {"count": parameters.count, "best": parameters.best > 1, "arcs": parameters.arcs,
-                'objective = "prize"': parameters.objective == "prize", "layout": parameters.layout != "planes"}
+                "objective": parameters.objective == "prize", "layout": parameters.layout != "planes"}
     if given := [key for key, value in one_tour.items() if value]:
-        raise InputError(f"held-karp.{given[0]}: a batch has one tour of all cities for each instance; remove it, or "
-                         "solve an instance alone")
+        value = '"prize"' if given[0] == "objective" else "this"
+        raise InputError(f"held-karp.{given[0]}: a batch has one tour of all cities for each instance, and does not "
+                         f"take {value}; solve instances alone")
     found = []
     for number, part in zip(batch.begins.tolist(), batch.parts):
         try:

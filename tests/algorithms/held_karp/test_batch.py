@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 
 import hpcsolve
-from hpcsolve import formats
+from hpcsolve import formats, solve
 from hpcsolve.algorithms import held_karp
 from hpcsolve.algorithms.base import Outcome, StopCriteria
 from hpcsolve.algorithms.held_karp import Parameters
+from hpcsolve.answers.tour import TOUR
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError, ResourceError
@@ -28,6 +29,7 @@ from hpcsolve.problems.rounding import Costs
 from hpcsolve.problems.tsp import NO_ARC, TspBatch, alike_of, batch_of, from_matrix
 from hpcsolve.runner.reading import read_instance
 from hpcsolve.runner.verify import verify_file
+from tests.cli.seen import solution
 from tests.order_oracle import a_day, best_order
 from tests.solvers import plan_of
 from tests.thread_comm import ThreadComm, on_ranks
@@ -192,7 +194,7 @@ def test_days_with_windows_of_their_own(objective: str, device: Device) -> None:
 
 
 def test_a_kernel_that_is_not_taken_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Plain sums whose costs are too far apart for its 32 bits, or too large, are solved alone, and ties are the same."""
+    """Plain sums whose costs are too far apart for 32 bits, or too large, are solved alone, by the same tie rule."""
     far = batch_of_arrays(np.array([[[0, 1, far], [1, 0, 3], [4, 5, 0]] for far in (9, 2**40)]))
     stated = held_karp.ALGORITHM.statement(far, Parameters())
     assert stated.by_kernel.tolist() == [True, False]
@@ -218,12 +220,78 @@ def test_what_is_not_proven_says_so(device: Device) -> None:
     assert "instance 0: the lower bound" in wrong.check(batch, stated.question).reason
 
 
+def write_week(folder: Path) -> None:
+    """Write files of days with time windows, of 3 to 20 cities. One has decimals, and of another there is no tour."""
+    folder.mkdir()
+    for name, n in (("mon", 12), ("tue", 20), ("thu", 5)):
+        tsp, question = a_day(n, 3, 60)
+        windows = question.windows
+        assert windows is not None
+        if name == "thu":
+            windows = replace(windows, latest=windows.earliest)
+        spans = zip(windows.earliest.tolist(), windows.latest.tolist())
+        rows = [*np.where(tsp.cost == NO_ARC, 0, tsp.cost).tolist(), *spans]
+        (folder / f"{name}.txt").write_text(f"{n}\n" + "".join(f"{' '.join(map(str, row))}\n" for row in rows))
+    (folder / "wed.tsp").write_text(
+        "NAME: wed\nTYPE: TSPTW\nDIMENSION: 3\nSERVICE_TIME: 2.5\nEDGE_WEIGHT_TYPE: EXPLICIT\n"
+        "EDGE_WEIGHT_FORMAT: FULL_MATRIX\nEDGE_WEIGHT_SECTION\n0 1 2\n3 0 4\n5 6 0\n"
+        "TIME_WINDOW_SECTION\n1 0 40\n2 3 9\n3 0 20\n-1\nDEPOT_SECTION\n1\n-1\nEOF\n")
+
+
+def test_a_folder_of_days_on_any_ranks(mpiexec: Callable[..., Any], hpcsolve: Callable[..., Any],
+                                       tmp_path: Path) -> None:
+    write_week(tmp_path / "week")
+    table = '[held-karp]\nobjective = "finish"\ntime-unit = "minute"\n'
+    (tmp_path / "job.toml").write_text(f'algorithm = "held-karp"\ninstance = {{ batch = "week" }}\n{table}')
+    answers = []
+    for ranks in (1, 2, 3):
+        run = mpiexec(ranks, "run", "job.toml", "--output", f"{ranks}.h5", "--device", "cpu", cwd=tmp_path, timeout=300)
+        assert "tours:  3 tours, 1 instance without a tour, proven optimal" in run.stdout, run.stdout + run.stderr
+        assert "(time of the end)\nstops:  from 00:00 to" in run.stdout and "check:  PASS" in run.stdout
+        answers.append(solution(tmp_path / f"{ranks}.h5"))
+    assert answers[0] == answers[1] == answers[2]
+    assert "their constraints kept, the time of the end from its" in hpcsolve("verify", "2.h5", cwd=tmp_path).stdout
+    hpcsolve("export", "2.h5", "-o", "all.csv", cwd=tmp_path)
+    rows = list(csv.DictReader((tmp_path / "all.csv").read_text().splitlines()))
+    assert [row["name"] for row in rows] == ["mon.txt", "thu.txt", "tue.txt", "wed.tsp"]
+    assert not rows[1]["cost"] and not rows[1]["tour"]
+    for number in (0, 2, 3):  # the answer, its end and its stops are those of the file alone
+        row = rows[number]
+        alone = solve(tmp_path / "week" / row["name"], "held-karp", objective="finish", device="cpu")
+        assert float(row["cost"]) == float(row["end"]) == alone.cost
+        assert row["tour"] == " ".join(map(str, alone.tour_labels))
+        hpcsolve("export", "2.h5", "--number", str(number), "-o", f"{number}.csv", cwd=tmp_path)
+        stops = list(csv.DictReader((tmp_path / f"{number}.csv").read_text().splitlines()))
+        (expected,) = TOUR.rows(alone.contents)
+        assert list(stops[0]) == list(expected)
+        for name, values in expected.items():
+            assert [float(stop[name] or "nan") for stop in stops] == pytest.approx(values.tolist(), nan_ok=True, rel=0)
+    for number, why in ((1, "states that there is no tour"), (4, "has 4 instances, numbered from 0; there is no 4")):
+        assert why in hpcsolve("export", "2.h5", "--number", str(number), "-o", "none.csv", cwd=tmp_path).stderr
+
+
+def test_a_wrong_file_of_a_folder_is_named(hpcsolve: Callable[..., Any], tmp_path: Path) -> None:
+    write_week(tmp_path / "week")
+    (tmp_path / "job.toml").write_text('algorithm = "held-karp"\ninstance = { batch = "week" }\n')
+    wrong = {
+        "held-karp.start=9": "instance 1 (thu.txt): held-karp.start: ",
+        "held-karp.objective=bottleneck": "instance 0 (mon.txt): held-karp.objective: the instance has time windows",
+        "instance.n=3": "instance: no key 'n' beside batch: a folder or list of files takes weight and speed",
+    }
+    for override, message in wrong.items():
+        refused = hpcsolve("run", "job.toml", "--set", override, "--device", "cpu", cwd=tmp_path)
+        assert refused.returncode == 2 and message in refused.stderr
+    (tmp_path / "week" / "zoo.txt").write_text("3\n0 1 2\n3 0\n")
+    refused = hpcsolve("run", "job.toml", "--device", "cpu", cwd=tmp_path)
+    assert refused.returncode == 2 and "zoo.txt" in refused.stderr
+
+
 def test_what_cannot_be(tmp_path: Path, device: Device) -> None:
     one_tour = {"count": True, "best": 3, "arcs": True, "layout": "compact"}
     for key, value in one_tour.items():
         with pytest.raises(InputError, match=rf"held-karp\.{key}: a batch has one tour of all cities for each"):
             plan_of(held_karp.ALGORITHM, random_batch((2, 5)), Parameters(**{key: value}))
-    with pytest.raises(InputError, match='held-karp.objective = "prize": a batch has one tour'):
+    with pytest.raises(InputError, match=r'held-karp\.objective: a batch has one tour .* does not take "prize"; solve'):
         plan_of(held_karp.ALGORITHM, random_batch((2, 5)), Parameters(objective="prize", prizes=[1] * 5))
     with pytest.raises(InputError, match=r"instance 2: held-karp\.weights: 5 weights for 4 cities"):
         plan_of(held_karp.ALGORITHM, random_batch((2, 5), (1, 4)), Parameters(objective="latency", weights=[1] * 5))
