@@ -80,7 +80,7 @@ def export(contents: Contents, source: str, path: str, number: int | None = None
 
 
 def one_of(contents: Contents, number: int | None) -> Contents:
-    """Return the contents with one of several tours, or of a batch's instances, as the answer; else as they are."""
+    """Return the contents with one of several tours, or of a batch's instances, as the answer, if it has several."""
     kind = require_whole(contents)
     return kind.one_of(contents, number) if number is not None and isinstance(kind, (TourType, ToursType)) else contents
 

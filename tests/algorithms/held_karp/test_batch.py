@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -221,9 +222,9 @@ def test_what_is_not_proven_says_so(device: Device) -> None:
 
 
 def write_week(folder: Path) -> None:
-    """Write files of days with time windows, of 3 to 20 cities. One has decimals, and of another there is no tour."""
+    """Write files of days with time windows, of 3 to 21 cities. One has decimals, and of another there is no tour."""
     folder.mkdir()
-    for name, n in (("mon", 12), ("tue", 20), ("thu", 5)):
+    for name, n in (("mon", 11), ("tue", 21), ("thu", 5)):
         tsp, question = a_day(n, 3, 60)
         windows = question.windows
         assert windows is not None
@@ -244,8 +245,8 @@ def test_a_folder_of_days_on_any_ranks(mpiexec: Callable[..., Any], hpcsolve: Ca
     table = '[held-karp]\nobjective = "finish"\ntime-unit = "minute"\n'
     (tmp_path / "job.toml").write_text(f'algorithm = "held-karp"\ninstance = {{ batch = "week" }}\n{table}')
     answers = []
-    for ranks in (1, 2, 3):
-        run = mpiexec(ranks, "run", "job.toml", "--output", f"{ranks}.h5", "--device", "cpu", cwd=tmp_path, timeout=300)
+    for ranks, launch in ((1, hpcsolve), (2, partial(mpiexec, 2)), (3, partial(mpiexec, 3))):
+        run = launch("run", "job.toml", "--output", f"{ranks}.h5", "--device", "cpu", cwd=tmp_path, timeout=300)
         assert "tours:  3 tours, 1 instance without a tour, proven optimal" in run.stdout, run.stdout + run.stderr
         assert "(time of the end)\nstops:  from 00:00 to" in run.stdout and "check:  PASS" in run.stdout
         answers.append(solution(tmp_path / f"{ranks}.h5"))
