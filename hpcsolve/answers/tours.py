@@ -102,9 +102,9 @@ class Tours:
                     own(self.dearest_legs), None if proven else own(self.lower_bounds))
 
     def _plainly_right(self, batch: TspBatch, begin: int, part: Alike, question: TourQuestion) -> NDArray[np.bool_]:
-        """Return of which tours of many alike instances it is plain to see that they are right, all at once.
+        """Return of which tours of many alike instances it is plain to see, all at once, that they are right.
 
-        That is the case where plain sums are asked for. Any other tour is judged alone, which takes much longer.
+        That is so where plain sums are asked for. The others are judged one by one, which takes much longer.
         """
         free = question.start is None and question.end is None and not question.constrained
         if part.count == 1 or not question.plain or not free:

@@ -481,6 +481,16 @@ def test_a_batch_of_files_says_how_it_was_rounded(tmp_path):
     assert [Decimal(text) for text in found.value("rounding", "costs")] == exact
 
 
+def test_a_batch_with_windows_says_for_which_tours_its_bound_holds(tmp_path):
+    """The first tour, 10.4 before rounding, is late for its window; the second is not."""
+    (tmp_path / "late.csv").write_text("city,earliest,latest\n1,0,10\n")
+    costs = np.array([[[0, 10.4], [10.4, 0]], [[0, 3.3], [3.3, 0]]])
+    found = hpcsolve.solve(costs, device="cpu", windows=tmp_path / "late.csv", path="open", start=0, round=1)
+    assert [*answer_lines(found.contents)][1] == (
+        "costs:  3 to 10, mean 6.5 (exactly 3.3 to 10.4; before rounding, each optimum that keeps all windows with 0.5 to "
+        "spare is at most 0.5 less; in the costs before rounding a tour is 0.4 late for a window)")
+
+
 def test_texts():
     assert [exact_text(Decimal(x)) for x in ("1e-7", "1.500", "1E+3", "0")] == ["0.0000001", "1.5", "1000", "0"]
     assert upward(Decimal("0.1")) == 0.1 and upward(Decimal("0.10000000000000000001")) == np.nextafter(0.1, 1)

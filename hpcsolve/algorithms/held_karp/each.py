@@ -30,8 +30,8 @@ from hpcsolve.parallel.comm import Comm, SerialComm, even_shares
 from hpcsolve.problems.tsp import TspBatch
 from hpcsolve.wording import counted
 
-SECONDS_A_PIECE = 5.0
-"""How long a rank solves instances until it meets the other ranks, to save or to stop."""
+SECONDS_A_PIECE = 30.0
+"""How long a rank solves instances until it meets the other ranks, to save or to stop, and waits for the slowest."""
 Pieces = list[NDArray[np.int64]]
 """Pieces of a rank's work, the last one first: numbers of instances of one part for the kernel, or of a single one."""
 FLAGS, VALUE, LOWER_BOUND, DEAREST = range(4)
@@ -86,7 +86,7 @@ def plan(stated: BatchStatement, ranks: int, info: DeviceInfo, plan_alone: Calla
 
     if not any(one.otherwise for one in alone.values()):
         return whole(alone)
-    note = "method: bounded for instances whose table of \"lattice\" does not fit in the memory"
+    note = 'method: bounded for instances whose table of "lattice" does not fit in the memory'
     return replace(whole(alone), otherwise=replace(
         whole({number: one.otherwise or one for number, one in alone.items()}), note=note))
 
@@ -234,8 +234,8 @@ def run(
             own, factor = batch.parts[place], batch.scale // batch.parts[place].first.scale
             values, tours = kernel.solved(own, stated.question[place], piece - batch.begins[place], device)
             flags = np.where(tours[:, 0] < 0, DONE | OPTIMAL, DONE | FOUND | OPTIMAL)
-            columns = (flags, values * factor, values * factor, np.zeros_like(values))
-            solved.put(piece, np.column_stack(columns), tours.reshape(-1))
+            solved.rows[piece] = np.column_stack([flags, values * factor, values * factor, np.zeros_like(values)])
+            solved.tours[batch.offset[piece][:, None] + np.arange(tours.shape[1])] = tours
             rank["operations"] += len(piece) * kernel.operations(_inner_cities(stated, place))
             return True
         before = len(device.notes)
