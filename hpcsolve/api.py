@@ -91,7 +91,7 @@ def solve(
         For tours, costs from row to column, `inf` where there is no arc, or places: a matrix, points of shape (n, 2)
         in a plane, a DataFrame (`lat` and `lon`, `x` and `y`, or costs whose index equals the columns), or a dict as a
         JSON file has it (GeoJSON points, answers of routing services). For graphs, a sparse matrix of scipy or a graph
-        of networkx. For both, the path of a file, or a `Tsp` or `Graph` of hpcsolve. For a batch of small travelling
+        of networkx. For both, the path of a file, or a `Tsp` or `Graph` of hpcsolve. For a batch of travelling
         salesman problems an array of shape (instances, n, n).
     comm
         By default this process solves alone. Under mpiexec every rank calls `solve`, with what `hpcsolve.join()` gives

@@ -33,7 +33,8 @@ from hpcsolve.answers.contents import Contents
 from hpcsolve.answers.distances import DISTANCES
 from hpcsolve.answers.edges import AnswerEdges
 from hpcsolve.answers.paths import PATHS
-from hpcsolve.answers.tour import TOUR
+from hpcsolve.answers.tour import TOUR, TourType
+from hpcsolve.answers.tours import ToursType
 from hpcsolve.answers.tree import TREE
 from hpcsolve.errors import DamagedFileError, InputError
 from hpcsolve.formats.pace import steiner_solution_lines
@@ -56,7 +57,8 @@ def export(contents: Contents, source: str, path: str, number: int | None = None
     source
         The result file, for messages.
     number
-        The number of the search or query, from 0, for formats that have one of them; of several tours which one.
+        The number of the search or query, from 0, for formats that have one of them; of several tours, or of the
+        instances of a batch, which one.
 
     Raises
     ------
@@ -71,11 +73,16 @@ def export(contents: Contents, source: str, path: str, number: int | None = None
     if suffix not in EXPORTERS:
         known = ", ".join(EXPORTERS)
         raise InputError(f"{path}: no format has the suffix {suffix!r}; there are {known}")
-    if number is not None and require_whole(contents) is TOUR:
-        contents = TOUR.one_of(contents, number)
+    contents = one_of(contents, number)
     pieces = EXPORTERS[suffix].checked_pieces(contents, source, number)
     with replacing(Path(path)) as part, open(part, "xb") as file:
         file.writelines(piece.encode() if isinstance(piece, str) else piece for piece in pieces)
+
+
+def one_of(contents: Contents, number: int | None) -> Contents:
+    """Return the contents with one of several tours, or of a batch's instances, as the answer, if it has several."""
+    kind = require_whole(contents)
+    return kind.one_of(contents, number) if number is not None and isinstance(kind, (TourType, ToursType)) else contents
 
 
 class Exporter(ABC):
@@ -146,17 +153,25 @@ class Csv(Exporter):
         return json.dumps(value, ensure_ascii=False) if isinstance(value, list) else str(value)
 
 
-def frame_of(contents: Contents) -> pandas.DataFrame:
+def frame_of(contents: Contents, number: int | None = None) -> pandas.DataFrame:
     """Return the rows of an answer as a `pandas.DataFrame`.
+
+    Parameters
+    ----------
+    number
+        As of `export`.
 
     Raises
     ------
+    InputError
+        There is no such tour or instance.
     EnvironmentFault
         pandas is not installed.
     """
     require_installed("pandas")
     import pandas
 
+    contents = one_of(contents, number)
     blocks = list(require_whole(contents).rows(contents))
     return pandas.DataFrame({name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]})
 

@@ -165,18 +165,27 @@ class Result(TourMixin, paths.PathsMixin, reductions.ReductionsMixin, tree.TreeM
             raise InputError(f"the result has no table {name!r}; it has {known}")
         return rows
 
-    def to_pandas(self) -> pandas.DataFrame:
+    def to_pandas(self, number: int | None = None) -> pandas.DataFrame:
         """Return the answer as a `pandas.DataFrame`, in the instance's own unit and with names.
 
         A tour has a row for each city, in order, with the leg that follows it and the total up to its end. A tree has a
-        row for each edge, distances one for each search and vertex, paths one for each query.
+        row for each edge, distances one for each search and vertex, paths one for each query, a batch one for each
+        instance.
+
+        Parameters
+        ----------
+        number
+            Of a batch the instance, from 0, whose tour is returned, or of several tours which one.
 
         Raises
         ------
+        InputError
+            There is no such instance or tour.
         EnvironmentFault
             pandas is not installed.
         """
-        return frame_of(self.contents)
+        with contradictions_refused("the result"):
+            return frame_of(self.contents, number)
 
     def to_networkx(self, number: int | None = None) -> networkx.Graph[Any]:
         """Return the answer as a graph of networkx, whose nodes are names, or numbers where names are not unique.

@@ -2,7 +2,7 @@
 paths and Steiner trees.
 
 tour.py       a travelling salesman's tour, or the statement that there is none
-tours.py      the tours of a batch of small instances
+tours.py      the tours of a batch of instances
 distances.py  tables of distances from sources
 reductions.py what is kept of the distances from each source, in place of the table
 paths.py      a shortest path for each query

@@ -161,7 +161,9 @@ class Worth:
         return max(lower, Decimal(0)) if self.contents.value("instance", "vertices") is not None else lower
 
     def is_optimal(self) -> bool:
-        """Return whether the answer is proven to be optimal in the rounded costs."""
+        """Return whether the answer is proven to be optimal in the rounded costs, of a batch all of it."""
+        if self.contents.value("solution", "costs") is not None:
+            return bool(np.all(self.contents.value("solution", "proven", True)))
         cost, bound = (self.contents.value("solution", name) for name in ("cost", "lower_bound"))
         return bool(self.contents.value("solution", "optimal", False)) or (cost is not None and cost == bound)
 
@@ -234,8 +236,12 @@ class Worth:
         costs = sorted(Decimal(text) for text in ([] if given is None else given) if text)
         if not costs:
             return ""
-        below = "" if error is None else f"; before rounding, each optimum is at most {at_most(float(error))} less"
-        return f" ({_range(costs)}{below})"
+        below = "" if error is None else \
+            f"; before rounding, each optimum{self._which()} is at most {at_most(float(error))} less"
+        late = self.contents.value("rounding", "late")
+        missed = "" if late is None else \
+            f"; in the costs before rounding a tour is {at_most(float(late))} late for a window"
+        return f" ({_range(costs)}{below}{missed})"
 
     def arc_words(self) -> str:
         """Return how far the costs of the best tours through arcs may be from those before rounding, or ``."""

@@ -555,9 +555,7 @@ class TourType(base.AnswerType):
         solution, kind = contents.groups["solution"], "best" if "best_costs" in contents.names else "curve"
         tours, costs = (np.asarray(solution[f"{kind}_{name}"].values) for name in ("tours", "costs"))
         first = np.asarray(contents.value("solution", "curve_offset", np.arange(several + 1) * (len(tours) // several)))
-        sizes = np.diff(first)
-        first_leg = np.append(0, np.where(sizes < 2, 0, sizes - self.is_open(contents)).cumsum())
-        cities, own_legs = (slice(*begins[number : number + 2].tolist()) for begins in (first, first_leg))
+        cities, own_legs = self.places_of(contents, first, number)
         chosen: dict[str, Any] = {"tour": tours[cities], "cost": int(costs[number])}
         if kind == "curve":
             chosen["prize"] = int(contents.value("solution", "curve_prizes")[number])
@@ -570,6 +568,13 @@ class TourType(base.AnswerType):
             contents, attributes={**contents.attributes, "cost": own_unit(int(costs[number]), contents.scale)},
             groups={**contents.groups, "legs": legs, "solution": {
                 **kept, **{name: replace(solution[name], values=value) for name, value in chosen.items()}}})
+
+    def places_of(self, contents: Contents, offset: NDArray[Any], number: int) -> tuple[slice, slice]:
+        """Return where the cities and the legs of one of several tours are, whose cities begin at `offset`."""
+        sizes = np.diff(offset)
+        first_leg = np.append(0, np.where(sizes < 2, 0, sizes - self.is_open(contents)).cumsum())
+        cities, own_legs = (slice(*begins[number : number + 2].tolist()) for begins in (offset, first_leg))
+        return cities, own_legs
 
     def stops(self, contents: Contents) -> base.Rows:
         """Return the cities in the order of the tour, with the cost of the leg that follows and the total up to there.

@@ -233,7 +233,7 @@ COMMANDS = (
         *output("its suffix names the format"),
         argument("--number", type=int, metavar="N",
                  help="which search or query to write, from 0, for formats that hold only one (.dot); of several "
-                      "tours which one"),
+                      "tours which one, of a batch which instance"),
     )),
     Command("tree", "results", "write the Steiner tree of a result in the format of the PACE challenge: its weight, "
             "then its edges", (RESULT, *output("by default standard output", "-"))),

@@ -1,7 +1,7 @@
 """Arrays that numpy and scipy wrote: cost matrices, batches of them, sparse matrices. No code from a file is ever run.
 
 A cost matrix is a `.npy` file. An entry is the cost from the row's city to the column's, or `inf` if there is no arc.
-The diagonal is ignored. A batch of small instances is an array of matrices in a `.npz` or `.npy` file, a folder of
+The diagonal is ignored. A batch of instances is an array of matrices in a `.npz` or `.npy` file, a folder of
 instances, or a list. A graph is what `scipy.sparse.save_npz` wrote: a zip file of arrays, with an arc from u to v for
 each entry.
 """
@@ -30,7 +30,7 @@ from hpcsolve.formats.files import InputFile, memory_checked, open_file, read_bo
 from hpcsolve.formats.records import require_plausible
 from hpcsolve.problems.graph import Graph, assembled, require_in_range
 from hpcsolve.problems.rounding import BadNumber, Precision, costs_of_table, exact_weights
-from hpcsolve.problems.tsp import NO_ARC, Tsp, TspBatch, batch_of, from_matrix, joined
+from hpcsolve.problems.tsp import NO_ARC, Tsp, TspBatch, alike_of, batch_of, from_matrix, require_common_scale
 
 
 def is_npy(content: bytes) -> bool:
@@ -188,7 +188,7 @@ def read_batch(source: str | Sequence[str], read: Read, precision: Precision | N
     digest = hashlib.sha256("".join(instance.sha256 for instance in found).encode()).hexdigest()
     folder = os.path.commonpath([os.path.dirname(os.path.abspath(file)) for file in files])
     names = tuple(os.path.relpath(file, folder) for file in files)
-    return replace(batch_of([instance.problem for instance in found], name), instance_names=names), digest
+    return batch_of([instance.problem for instance in found], name, names), digest
 
 
 def batch_of_arrays(
@@ -214,7 +214,8 @@ def batch_of_arrays(
         if array.dtype.kind not in "iuf":  # objects would lose their decimals
             raise file.error(f"holds {array.dtype}; it must hold integers or floats")
     made = [array.astype(np.float64) if array.dtype.kind == "f" else array for array in arrays if len(array)]
-    return joined(file.stem or "batch", [(file.name, costs_of_table(table, precision, file.name)) for table in made])
+    parts = (alike_of(costs_of_table(table, precision, file.name), file.name) for table in made)
+    return require_common_scale(TspBatch(file.stem or "batch", tuple(parts)))
 
 
 _FORMATS = {b"csr": ("indptr", "indices"), b"csc": ("indptr", "indices"), b"coo": ("row", "col")}

@@ -62,6 +62,7 @@ GROUPS = {
     "improvements": "One row per tour that was better than all before in its colony",
     "searches": "One row per search",
     "edges": "The edges of paths or of a tree, with what the instance says of them: one row per edge",
+    "cities": "The cities of a batch of files: one row per city, one instance after the other",
     "places": "The places that stand for vertices, the nearest ones: one row per place",
     "prices": "A dual solution that proves the lower bound: one row per price",
     "multipliers": "Multipliers of the cities, which prove the lower bound of tours",

@@ -76,13 +76,12 @@ def one_way_notes(
 def notes_on(problem: Tsp | TspBatch | Graph) -> Iterator[str]:
     """Yield the lines of all notes on an instance, or of a batch the note on the first instance with negative costs."""
     if isinstance(problem, TspBatch):
-        first = 0
-        for costs in problem.costs:
-            for index in np.flatnonzero((costs < 0).any(axis=(1, 2))) if costs.min(initial=0) < 0 else ():
-                for line in _negative_costs(problem.instance(first + int(index))):
-                    yield f"{line} (instance {first + index})"
+        for begin, part in zip(problem.begins.tolist(), problem.parts):
+            costs = part.costs()
+            for at in np.flatnonzero((costs < 0).any(axis=(1, 2))).tolist() if costs.min(initial=0) < 0 else ():
+                for line in _negative_costs(part.instance(at)):
+                    yield f"{line} (instance {begin + at})"
                     return
-            first += len(costs)
         return
     yield from problem.notes
     if isinstance(problem, Tsp):

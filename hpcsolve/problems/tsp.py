@@ -305,146 +305,144 @@ def _no_square(given: Any, shape: tuple[int, ...]) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class TspBatch:
-    """Instances of the travelling salesman problem.
+class Alike:
+    """Instances of a batch that differ in their costs alone.
 
     Attributes
     ----------
-    costs
-        Arrays of shape (instances, n, n), int64, as in `Tsp`; the instances are numbered through all arrays.
-    scale
-        A power of ten. A cost in the unit of the instances is `cost / scale`.
-    roundings
-        How the costs of each array were rounded, None where they are exact; empty if those of all are.
+    first
+        The first of them. The others have its cities, scale, and what else it has.
+    tables
+        Shape (instances, n, n), int64: the costs of all, as in `Tsp`. None: there is the first alone.
+    """
+
+    first: Tsp
+    tables: NDArray[np.int64] | None = None
+
+    @property
+    def count(self) -> int:
+        """Number of instances."""
+        return 1 if self.tables is None else len(self.tables)
+
+    def costs(self, begin: int = 0, end: int | None = None) -> NDArray[np.int64]:
+        """Return the costs of the instances from `begin` up to, not including, `end`, shape (instances, n, n)."""
+        return (self.first.cost[None] if self.tables is None else self.tables)[begin:end]
+
+    def instance(self, at: int) -> Tsp:
+        """Return one of the instances, by its number among these."""
+        if at == 0:
+            return self.first
+        cost, rounding = self.costs()[at], self.first.rounding
+        exact = None if rounding is None else rounding.exact
+        if rounding is not None and exact is not None:
+            rounding = Rounding(rounding.error, lambda index: exact(at * cost.size + index))
+        return replace(self.first, matrix=cost, metric="", rounding=rounding)
+
+    def fitted(self, precision: Precision) -> Alike:
+        """Return the instances that an algorithm takes, as `Tsp.fitted`. One unit is for all."""
+        if self.tables is None:
+            return Alike(self.first.fitted(precision))
+        name = self.first.name
+        if self.first.rounding or not precision.rounds(TspBatch(name, (self,))):
+            return self
+        return alike_of(Costs(self.tables, self.first.scale).rounded(precision, name), name)
+
+
+def alike_of(costs: Costs, name: str) -> Alike:
+    """Return the instances of costs of shape (instances, n, n), whose cities have the labels 0..n-1."""
+    labels = np.arange(costs.values.shape[-1])
+    return Alike(Tsp(name, costs.values[0], labels, costs.scale, rounding=costs.rounding), costs.values)
+
+
+@dataclass(frozen=True, eq=False)
+class TspBatch:
+    """Instances of the travelling salesman problem, each with its own cities and its own scale.
+
+    Attributes
+    ----------
+    parts
+        The instances, which are numbered through all parts.
     instance_names
         The name of each instance's file, or empty if they are of one file.
     """
 
     name: str
-    costs: tuple[NDArray[np.int64], ...]
-    scale: int = 1
-    roundings: tuple[Rounding | None, ...] = ()
+    parts: tuple[Alike, ...]
     instance_names: tuple[str, ...] = ()
+
+    @cached_property
+    def begins(self) -> NDArray[np.int64]:
+        """Shape (parts + 1,): the number of each part's first instance, and that of all instances."""
+        return np.concatenate([[0], np.cumsum([part.count for part in self.parts], dtype=np.int64)])
 
     @property
     def count(self) -> int:
         """Number of instances."""
-        return sum(map(len, self.costs))
+        return int(self.begins[-1])
+
+    @property
+    def scale(self) -> int:
+        """The power of ten over which the values of all instances are integers."""
+        return max(part.first.scale for part in self.parts)
+
+    @property
+    def unit(self) -> str:
+        """The unit of the costs if it is that of all instances, else ""."""
+        units = {part.first.unit for part in self.parts}
+        return units.pop() if len(units) == 1 else ""
 
     @cached_property
     def cities(self) -> NDArray[np.int32]:
         """Shape (instances,): the number of cities of each."""
-        return np.repeat([c.shape[1] for c in self.costs], [len(c) for c in self.costs]).astype(np.int32)
+        return np.repeat([part.first.n for part in self.parts], np.diff(self.begins)).astype(np.int32)
 
     @cached_property
     def offset(self) -> NDArray[np.int64]:
         """Shape (instances + 1,): where each tour begins in an array of all tours, and the end of the last."""
         return np.concatenate([[0], np.cumsum(self.cities, dtype=np.int64)])
 
+    def place_of(self, number: int) -> tuple[int, int]:
+        """Return the part that has an instance, and the number of the instance in it."""
+        part = int(np.searchsorted(self.begins, number, "right")) - 1
+        return part, number - int(self.begins[part])
+
     def instance(self, number: int) -> Tsp:
         """Return one of the instances."""
-        array, at = 0, number
-        while at >= len(self.costs[array]):
-            at -= len(self.costs[array])
-            array += 1
-        cost, rounding = self.costs[array][at], self.roundings[array] if self.roundings else None
-        exact = None if rounding is None else rounding.exact
-        if rounding is not None and exact is not None:
-            rounding = Rounding(rounding.error, lambda index: exact(at * cost.size + index))
-        return Tsp(f"{self.name}-{number}", cost, np.arange(len(cost)), self.scale, rounding=rounding)
+        part, at = self.place_of(number)
+        return self.parts[part].instance(at)
 
     def fitted(self, precision: Precision) -> TspBatch:
-        """Return the batch that an algorithm takes: with rounded costs where they do not fit or where the job says so.
-
-        Raises
-        ------
-        InputError
-            As `Tsp.fitted` and `joined`.
-        """
-        if not precision.rounds(self):
-            return self
-        made = []
-        for values, rounding in zip(self.costs, self.roundings or [None] * len(self.costs)):
-            costs = Costs(values, self.scale, rounding)
-            made.append((self.name, costs if rounding else costs.rounded(precision, self.name)))
-        return replace(joined(self.name, made), instance_names=self.instance_names)
+        """Return the batch that an algorithm takes. Raises as `Tsp.fitted` and `require_common_scale`."""
+        return require_common_scale(replace(self, parts=tuple(part.fitted(precision) for part in self.parts)))
 
     def named(self, number: int) -> str:
         """Return `instance 3`, with the name of its file if it has one."""
         return f"instance {number}" + (f" ({self.instance_names[number]})" if self.instance_names else "")
 
-    def check_tours(self, tours: NDArray[np.int32], costs: NDArray[np.int64], found: NDArray[np.bool_],
-                    closed: bool) -> None:
-        """Check the tours of all instances and their costs.
 
-        Parameters
-        ----------
-        tours
-            All tours, one after the other, as `TspBatch.offset` says, -1 where an instance has no tour.
-        costs, found
-            Shape (instances,): the cost of each tour, and whether there is one.
-
-        Raises
-        ------
-        ValueError
-            A tour is not an order of all cities, uses a forbidden arc, or has another cost. The message names the
-            instance.
-        """
-        at, place = 0, 0
-        for table in self.costs:
-            count, n = len(table), table.shape[1]
-            own = slice(at, at + count)
-            orders = tours[place : place + count * n].reshape(count, n).astype(np.int64)
-            legs = n if closed and n > 1 else n - 1
-            tails, heads = orders[:, :legs], np.roll(orders, -1, axis=1)[:, :legs]
-            values = table[np.arange(count)[:, None], np.maximum(tails, 0), np.maximum(heads, 0)]
-            wrong = {
-                "is not an order of its cities": (np.sort(orders, axis=1) != np.arange(n)).any(axis=1),
-                "takes a forbidden arc": (values == NO_ARC).any(axis=1),
-                "has another cost": np.where(values == NO_ARC, 0, values).sum(axis=1) != costs[own],
-            }
-            for what, where in wrong.items():
-                bad = np.flatnonzero(where & found[own])
-                if len(bad):
-                    raise ValueError(f"the tour of {self.named(at + int(bad[0]))} {what}")
-            at, place = at + count, place + count * n
+def batch_of(instances: Sequence[Tsp], name: str, instance_names: tuple[str, ...] = ()) -> TspBatch:
+    """Return instances of any sizes as a batch. Raises as `require_common_scale`."""
+    return require_common_scale(TspBatch(name, tuple(map(Alike, instances)), instance_names))
 
 
-def batch_of(instances: Sequence[Tsp], name: str) -> TspBatch:
-    """Return instances of any sizes as a batch, at their common scale.
+def require_common_scale(batch: TspBatch) -> TspBatch:
+    """Return a batch whose costs and windows fit at the scale of the one with most decimals, as the result has them.
 
     Raises
     ------
     InputError
-        An instance has time windows, or as `joined`.
+        They do not fit 62 bits.
     """
-    for tsp in instances:
-        if tsp.windows is not None:
-            raise InputError("has time windows, which no instance of a batch may have; solve it alone", tsp.name)
-    return joined(name, [(tsp.name, Costs(tsp.cost[None], tsp.scale, tsp.rounding)) for tsp in instances])
-
-
-def joined(name: str, parts: Sequence[tuple[str, Costs]]) -> TspBatch:
-    """Return a batch of arrays of costs, shape (instances, n, n), at their common scale.
-
-    Parameters
-    ----------
-    parts
-        The name of each array, for messages, and its costs.
-
-    Raises
-    ------
-    InputError
-        Costs do not fit 62 bits at that scale.
-    """
-    scale, whole = max(costs.scale for _, costs in parts), []
-    for owner, costs in parts:
-        values = costs.at(scale, largest_cost(costs.values.shape[1]))
-        if values is None:
-            largest, decimals = costs.largest / costs.scale, len(str(scale)) - 1
-            what = f"costs up to {largest:.6g} are too large to be kept with {decimals} decimals"
-            cure = "round the costs, or solve this instance alone"
-            raise InputError(f"{what}, as another instance of the batch has; {cure}", owner)
-        whole.append(values)
-    roundings = tuple(costs.rounding for _, costs in parts)
-    return TspBatch(name, tuple(whole), scale, roundings if any(roundings) else ())
+    scale = batch.scale
+    for number, part in zip(batch.begins.tolist(), batch.parts):
+        first = part.first
+        if first.scale == scale:
+            continue
+        costs = Costs(part.costs(), first.scale)
+        late = first.windows is not None and first.windows.at(first.scale, scale) is None
+        if late or costs.largest * (scale // first.scale) > largest_cost(first.n):
+            what = "times" if late else f"costs up to {costs.largest / costs.scale:.6g}"
+            decimals = len(str(scale)) - 1
+            raise InputError(f"{batch.named(number)}: {what} are too large to be kept with {decimals} decimals, as "
+                             "another instance of the batch has; round the costs, or solve this instance alone")
+    return batch

@@ -20,6 +20,7 @@ from hpcsolve.analysis.plot.canvas import kind_of_answer, number
 from hpcsolve.analysis.plot.run import PHASES, diagnosis
 from hpcsolve.answers import answer_in
 from hpcsolve.answers.reductions import REDUCTIONS
+from hpcsolve.answers.schedule import time_text
 from hpcsolve.answers.snaps import place_lines
 from hpcsolve.answers.tour import TOUR
 from hpcsolve.answers.tours import TOURS
@@ -202,6 +203,12 @@ def _details(result: Result) -> Iterator[Markup]:
     if kind == "paths":
         lengths = [len(path) for path in columns["path"]]
         columns = {**{name: columns[name] for name in columns if name != "path"}, "vertices": np.array(lengths)}
+    if kind == TOURS.name and (ends := TOURS.ends(result.contents)) is not None:  # as times of day where they are such
+        found = result.contents.value("solution", "found")
+        texts = {name: np.array([time_text(result.contents, time) if has_tour else ""
+                                 for time, has_tour in zip(times.tolist(), found)])
+                 for name, times in zip(("begin", "end"), ends)}
+        columns = {**columns, **texts}
     count = len(next(iter(columns.values())))
     rows = zip(*(column[:MOST_ROWS].tolist() for column in columns.values()))
     # A missing number, such as the cost where there is no tour, is an empty cell.

@@ -41,7 +41,8 @@ def problem(result: Result) -> str:
         return _tour_problem(result)
     if kind == TOURS.name:
         size = int(result.contents.value("instance", "instances"))
-        return f"{name_of(result)} has {counted(size, 'instance')}. The problem is to find the cheapest tour of each."
+        goal = f"For each {_tour_goal(result)}"
+        return f"{name_of(result)} has {counted(size, 'instance')}.{_what_costs_are(result)} {goal}"
     instance = result.contents.value
     directed = instance("instance", "directed")
     count = f"{instance('instance', 'arcs')} arcs" if directed else f"{instance('instance', 'arcs') // 2} edges"
@@ -53,9 +54,15 @@ def problem(result: Result) -> str:
 
 
 def _tour_problem(result: Result) -> str:
-    n, keys = result.n, result.contents.keys
     same = "costs the same both ways" if result.contents.value("instance", "symmetric") else "may cost more one way"
-    text = f"{name_of(result)} has {counted(n, 'city')}; an arc between two of them {same}.{_what_costs_are(result)}"
+    text = f"{name_of(result)} has {counted(result.n, 'city')}; an arc between two of them {same}."
+    goal = _tour_goal(result)
+    return f"{text}{_what_costs_are(result)} {goal[0].upper()}{goal[1:]}"
+
+
+def _tour_goal(result: Result) -> str:
+    """Return what is asked of the cities of an instance, as a sentence that begins with a small letter."""
+    keys = result.contents.keys
     objective = keys.get("objective", "sum")
     best = "cheapest" if objective == "sum" else f'best (objective = "{objective}": least {VALUES[objective]})'
     kept = [key for key in ("before", "position", "not-position", "forbidden", "capacity") if keys.get(key)]
@@ -68,14 +75,15 @@ def _tour_problem(result: Result) -> str:
             goal = f"the one of most prize that {'ends by' if timed else 'costs at most'} {shown(budget)}"
         kind = "paths" if TOUR.is_open(result.contents) else "round trips"
         keep = f" that keep to the constraints ({', '.join(kept)})" if kept else ""
-        return f"{text} Cities may be left out. Of all {kind}{keep} the problem is to find {goal}."
+        return f"cities may be left out. Of all {kind}{keep} the problem is to find {goal}."
     if not TOUR.is_open(result.contents):
-        return f"{text} The problem is to find the {best} round trip that visits each city once{rules}."
+        return f"the problem is to find the {best} round trip that visits each city once{rules}."
     verbs = {"start": ("begins", 0), "end": ("ends", -1)}
-    ends = [f"{verb} at {keys[key] if result.infeasible else result.tour_labels[place]}"
+    named = result.infeasible or kind_of_answer(result) == TOURS.name
+    ends = [f"{verb} at {keys[key] if named else result.tour_labels[place]}"
             for key, (verb, place) in verbs.items() if keys.get(key) is not None]
     path = f"{best} path that visits each city once{' and '.join(['', *ends])}{rules}"
-    return f"{text} The problem is to find the {path}."
+    return f"the problem is to find the {path}."
 
 
 def _what_costs_are(result: Result) -> str:
@@ -108,9 +116,14 @@ def answer(result: Result) -> Iterator[str]:
     kind = kind_of_answer(result)
     if kind == TOURS.name:
         proven = f"All are proven to be optimal{Worth(result.contents).rounded_to()}."
+        proven = proven if result.optimal else f"The answer is {TOURS.proven(result.contents)}."
         yield f"There are {TOURS.summary(result.contents)}. {proven}"
         if span := TOURS.range_of_costs(result.contents):
-            yield f"They cost {span}{Worth(result.contents).batch_words()}."
+            unit = f" {unit_of(result)}" if unit_of(result) and _has_unit(result) else ""
+            more = f"{Worth(result.contents).batch_words()}{TOURS.value_words(result.contents)}"
+            yield f"They cost {span}{unit}{more}."
+        if times := TOURS.span_of_times(result.contents):
+            yield f"They take the time {times}."
     elif kind == "tour":
         yield from _tour_answer(result)
     elif kind == "tree":
@@ -140,8 +153,7 @@ def _tour_answer(result: Result) -> Iterator[str]:
     late = Worth(result.contents).late_words()
     if prize := TOUR.prize_words(result.contents):
         yield f"The prize of the {what} is {prize}."
-    cost = with_unit(result, result.cost) if result.contents.keys.get("objective") not in WEIGHTED_OBJECTIVES else \
-        shown(result.cost)
+    cost = with_unit(result, result.cost) if _has_unit(result) else shown(result.cost)
     yield f"The {what} costs {cost}{exact}{TOUR.cost_suffix(result.contents)}{late}."
     if (schedule := schedule_in(result.contents)) is not None:
         yield f"It takes the time {schedule_line(result.contents, schedule)}."
@@ -160,6 +172,11 @@ def _tour_answer(result: Result) -> Iterator[str]:
         yield f"By its cost it is {above} the optimum that the job names{mean}."
     elif costs is not None and len(costs) > 1:
         yield f"It is the best of {len(costs)} colonies."
+
+
+def _has_unit(result: Result) -> bool:
+    """Return whether the values of tours have the unit of the costs."""
+    return result.contents.keys.get("objective") not in WEIGHTED_OBJECTIVES
 
 
 def _how_good(result: Result, what: str) -> str:
@@ -266,7 +283,8 @@ def percent(part: float) -> str:
 
 def row_of(file: str, result: Result) -> list[str]:
     """Return the row of a result in the summary, whose columns are `HEADINGS`."""
-    extent = counted(result.n, "city" if kind_of_answer(result) == "tour" else "vertex")
+    counts = {"tour": "city", TOURS.name: "instance"}
+    extent = counted(result.n, counts.get(kind_of_answer(result), "vertex"))
     lower, upper, gap = bounds_of(result)
     return [
         file, name_of(result), extent, result.algorithm, upper, lower, gap, str(ranks_of(result)),

@@ -213,8 +213,8 @@ class Source(ABC):
             as_the_job_reads_it = whole or (method.algorithm == usual and not keys)
         elif isinstance(problem, Graph):
             as_the_job_reads_it = (kind == "steiner") == (method.algorithm == "steiner-kmb")
-        else:
-            as_the_job_reads_it = True
+        else:  # a batch
+            as_the_job_reads_it = not keys or problem.scale == 1
         return method, instance if as_the_job_reads_it else None
 
 

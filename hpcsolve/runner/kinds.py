@@ -3,7 +3,7 @@
 tsp       the travelling salesman: cities with a matrix of costs, or with coordinates
 graph     a graph with weights, which may have coordinates and terminals
 steiner   a graph with terminals
-batch     many small travelling salesman problems: `instance = { batch = ... }`
+batch     many travelling salesman problems: `instance = { batch = ... }`
 """
 
 from __future__ import annotations
@@ -432,21 +432,27 @@ class SteinerProblems(Graphs):
 
 
 class Batches(ProblemKind):
-    """Many small travelling salesman problems."""
+    """Many travelling salesman problems."""
 
     size_unit = "cities"
 
     def read(self, path: Any, options: Mapping[str, Any], precision: Precision) -> InstanceOf[TspBatch]:
-        """Return the batch of a file, a folder or a list of files. Raises as `read_batch`."""
+        """Return the batch of a file, a folder or a list of files, to each of which the options belong.
+
+        Raises
+        ------
+        InputError
+            An option is unknown; or as `read_batch` and `Tours.read`.
+        """
+        for key in options:
+            if key not in ("weight", "speed") or (isinstance(path, str) and not os.path.isdir(path)):
+                takes = "a folder or list of files takes weight and speed, a file of arrays nothing"
+                raise InputError(f"instance: no key {key!r} beside batch: {takes}; remove it")
         if not (isinstance(path, str) or (isinstance(path, list) and all(isinstance(file, str) for file in path))):
             what = 'name a .npz or .npy file, a folder, or a list of files: batch = "costs.npz"'
             raise InputError(f"instance.batch: {what}")
 
-        def read_one(file: str) -> InstanceOf[Tsp]:
-            found = formats.read(file, precision)
-            return replace(found, problem=found.problem.fitted(precision))
-
-        batch, digest = read_batch(path, read_one, precision)
+        batch, digest = read_batch(path, lambda file: KINDS["tsp"].read(file, options, precision), precision)
         source = os.path.abspath(path) if isinstance(path, str) else ""
         return InstanceOf(batch.fitted(precision), source, digest, "batch")
 
@@ -459,11 +465,13 @@ class Batches(ProblemKind):
         raise InputError("hpcsolve cannot write a batch; write it with numpy.savez")
 
     def content_hash(self, problem: TspBatch) -> str:
-        """Return the SHA-256 of the costs."""
+        """Return the SHA-256 of the costs, and of files of all else that a tour depends on."""
         digest = hashlib.sha256(f"batch {problem.count} {problem.scale}".encode())
-        for costs in problem.costs:
-            digest.update(str(costs.shape).encode())
-            digest.update(np.ascontiguousarray(costs, "<i8").data)
+        for part in problem.parts:
+            digest.update(str(part.costs().shape).encode())
+            digest.update(np.ascontiguousarray(part.costs(), "<i8").data)
+            if problem.instance_names:
+                digest.update(KINDS["tsp"].content_hash(part.first).encode())
         return digest.hexdigest()
 
     def size(self, problem: TspBatch) -> int:
@@ -474,17 +482,21 @@ class Batches(ProblemKind):
         """Return `costs, 100000 instances of 12 cities`."""
         few, most = int(problem.cities.min()), int(problem.cities.max())
         cities = counted(most, "city") if few == most else f"{few} to {most} cities"
-        return f"{problem.name}, {counted(problem.count, 'instance')} of {cities}"
+        timed = sum(part.count for part in problem.parts if part.first.windows is not None)
+        windows = "" if not timed else ", with time windows" if timed == problem.count else \
+            f", {timed} of them with time windows"
+        return f"{problem.name}, {counted(problem.count, 'instance')} of {cities}{windows}"
 
     def values(self, instance: InstanceOf[Any]) -> dict[str, Any]:
         """Return names and sizes, but not the costs. The unit is the coarsest that an instance was rounded to."""
         batch = instance.problem
-        errors = [rounding.error for rounding in batch.roundings if rounding is not None]
+        kinds = {part.first.coordinates_kind for part in batch.parts}
+        errors = [part.first.rounding.error for part in batch.parts if part.first.rounding is not None]
         return {
             "name": batch.name, "comment": "", "path": instance.path, "format": instance.format,
             "sha256": instance.sha256, "instances": batch.count, "label": np.arange(batch.count),
             "instance_name": batch.instance_names or None, "cities": batch.cities, "scale": batch.scale,
-            "coordinates_kind": "",
+            "unit": batch.unit or None, "coordinates_kind": kinds.pop() if len(kinds) == 1 else "",
             "rounded_to": float(f"1e{(2 * max(errors)).adjusted()}") if errors else None,
         }
 

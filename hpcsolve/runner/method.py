@@ -136,7 +136,7 @@ def method_for(
         The keys of `[stop]` that are given beside `resources.seconds`. If there are any, no other one is added.
     """
     if isinstance(problem, TspBatch):
-        return Method("held-karp", "since a batch is solved by tables")
+        return Method("held-karp", "since it solves batches", {}, resources.limit)
     if isinstance(problem, Graph):
         return _for_graph(problem, resources, keys, stop)
     named = _with_key_of(("held-karp", "edge-assembly", "ant-colony"), keys, resources)

@@ -98,9 +98,7 @@ def read_instance(job: Job, file: str | None = None, precision: Precision | None
     keys = dict(named)
     if BATCH in keys:
         source = keys.pop(BATCH)
-        if keys:
-            raise InputError(f"instance: no key {next(iter(keys))!r} beside batch; remove it")
-        return own.read(file or source, {}, precision)
+        return own.read(file or source, keys, precision)
     path = keys.pop("file", None)
     if file is not None or isinstance(path, str):
         keys.pop("generate", None)

@@ -23,6 +23,7 @@ from hpcsolve.errors import Stopped
 from hpcsolve.problems.generate.graph import road_steiner
 from hpcsolve.problems.generate.plane import road_graph
 from hpcsolve.problems.generate.tsp import random_matrix, uniform_tsp
+from hpcsolve.problems.tsp import batch_of
 from tests.order_oracle import a_day
 from tests.steiner_oracle import hypercube
 from tests.thread_comm import on_ranks
@@ -76,6 +77,8 @@ JOBS = {
     "in time": Job("held-karp", replace(DAY, windows=QUESTION.windows), {"objective": "sum"}, patience=(4, 12)),
     "by deadlines": Job("held-karp", replace(DAY, windows=QUESTION.windows),
                         {"objective": "finish", "method": "bounded"}, patience=(4, 12)),
+    "batch": Job("held-karp", batch_of([random_matrix(n, seed=n) for n in (5, 11, 8, 4, 9)], "some"),
+                 {"objective": "latency"}, patience=(1, 4)),
     "rows": Job("shortest-paths", road_graph(400, seed=1), {**MANY, "predecessors": True, "engine": "near-far"}),
     "targets": Job("shortest-paths", road_graph(400, seed=1), {**MANY, "targets": [5, 9, 7], "engine": "near-far"}),
     "sweeps": Job("shortest-paths", road_graph(400, seed=1), {**MANY, "predecessors": True, "engine": "phast"}),
@@ -179,11 +182,12 @@ def test_a_population_that_time_has_made_smaller_goes_on(tmp_path, monkeypatch):
     assert "of 7 tours" in on_ranks(3, given.run)[0].ended, "a number that is given is kept"
 
 
-LAYERED = ("symmetric", "asymmetric", "bounded", "in time", "exact")
+LAYERED = ("batch", "symmetric", "asymmetric", "bounded", "in time", "exact")
 
 
 def small_batches(monkeypatch):
     """Make many pieces of work out of small problems."""
+    monkeypatch.setattr("hpcsolve.algorithms.held_karp.each.SECONDS_A_PIECE", 0.0)
     monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.engines.single.rows_at_once", lambda *_: 4)
     monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.reductions.SWEEPS_A_BATCH", 1)
     monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.engines.phast.shape_for", lambda *_: Shape(16, 1))

@@ -41,19 +41,21 @@ def make_samples(folder: Path) -> list[Path]:
     for number, (problem, algorithm, parameters) in enumerate(_problems(folder)):
         paths.append(folder / f"{number}.h5")
         hpcsolve.solve(problem, algorithm, device="cpu", threads=1, output=paths[-1], **parameters)
-    return [*paths, _batch(folder)]
+    named = "".join(f"stop {number},{number**3 % 61},{number**2 * 29 % 101}\n" for number in range(16))
+    return [*paths, _batch(folder, "cubes", ".tsp", SPACE, 'objective = "lexicographic"'),
+            _batch(folder, "stops", ".csv", f"name,lat,lon\n{named}", 'objective = "latency"\n[stop]\ntarget = 1e9')]
 
 
-def _batch(folder: Path) -> Path:
+def _batch(folder: Path, name: str, suffix: str, content: str, keys: str) -> Path:
     """Solve a batch of two files, as a job, and return its result file."""
-    (folder / "batch").mkdir()
-    for number, costs in enumerate(np.arange(32).reshape(2, 4, 4)):
-        np.save(folder / "batch" / f"{number}.npy", costs)
-    job = 'algorithm = "held-karp"\ninstance = { batch = "batch" }\noutput = "batch.h5"\n'
-    (folder / "batch.toml").write_text(job)
-    command = [sys.executable, "-m", "hpcsolve", "run", "batch.toml", "--device", "cpu", "--quiet"]
+    (folder / name).mkdir()
+    for number in range(2):
+        (folder / name / f"{number}{suffix}").write_text(content)
+    job = f'algorithm = "held-karp"\ninstance = {{ batch = "{name}" }}\noutput = "{name}.h5"\n[held-karp]\n{keys}\n'
+    (folder / f"{name}.toml").write_text(job)
+    command = [sys.executable, "-m", "hpcsolve", "run", f"{name}.toml", "--device", "cpu", "--quiet"]
     subprocess.run(command, cwd=folder, check=True)
-    return folder / "batch.h5"
+    return folder / f"{name}.h5"
 
 
 def _problems(folder: Path) -> Iterator[tuple[Any, str, dict[str, Any]]]:

@@ -189,8 +189,9 @@ def test_windows_go_where_an_instance_goes(tmp_path):
         solver = algorithm(name)
         with pytest.raises(InputError, match="has time windows; solve it with algorithm"):
             solver.statement(tsp, solver.parameters())
-    with pytest.raises(InputError, match="has time windows, which no instance of a batch may have"):
-        batch_of([tsp], "both")
+    late = replace(tsp, windows=replace(tsp.windows, latest=np.array([2**61, 8, 20])))
+    with pytest.raises(InputError, match="instance 1: times are too large to be kept with 1 decimals, as another"):
+        batch_of([replace(tsp, scale=10), late], "both")
     with pytest.raises(InputError, match=r"has time windows, which only TSPLIB is written with; write a \.tsp file"):
         write(tsp, str(tmp_path / "t.npy"))
     assert "without labels" in convert(str(tmp_path / "t.tw"), str(tmp_path / "t.tsp"))

@@ -5,7 +5,7 @@ import pickle
 from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
-from itertools import permutations
+from itertools import pairwise, permutations
 
 import networkx as nx
 import numpy as np
@@ -467,16 +467,28 @@ def test_lines_of_trees_and_paths():
 def test_a_batch_of_files_says_how_it_was_rounded(tmp_path):
     """Each file has a unit of its own, and the coarsest is named. That they were exact was claimed before."""
     for name, scale in (("a", 1.0), ("b", 30.0)):
-        np.savetxt(tmp_path / f"{name}.csv", np.sqrt(np.arange(2, 11).reshape(3, 3)) * scale, "%.17g", ",")
+        np.savetxt(tmp_path / f"{name}.csv", np.sqrt(np.arange(2, 18).reshape(4, 4)) * scale, "%.17g", ",")
     job = f'algorithm = "held-karp"\ninstance = {{ batch = "{tmp_path}" }}\noutput = "{tmp_path}/out.h5"\n'
     (tmp_path.parent / "batch.toml").write_text(job)
     from hpcsolve.cli import main
 
     assert main(["run", str(tmp_path.parent / "batch.toml"), "--device", "cpu", "--quiet"]) == 0
     found = hpcsolve.load(tmp_path / "out.h5").contents
-    assert found.value("instance", "rounded_to") == 1e-6 and found.value("rounding", "error") == 1.5e-6
-    exact = [sum(Decimal(f"{scale * x**0.5:.17g}") for x in (3, 7, 8)) for scale in (1.0, 30.0)]
+    assert found.value("instance", "rounded_to") == 1e-6 and found.value("rounding", "error") == 2e-6
+    tours = [[0, *order, 0] for order in permutations((1, 2, 3))]
+    exact = [min(sum(Decimal(f"{scale * (2 + 4 * a + b)**0.5:.17g}") for a, b in pairwise(tour)) for tour in tours)
+             for scale in (1.0, 30.0)]
     assert [Decimal(text) for text in found.value("rounding", "costs")] == exact
+
+
+def test_a_batch_with_windows_says_for_which_tours_its_bound_holds(tmp_path):
+    """The first tour, 10.4 before rounding, is late for its window; the second is not."""
+    (tmp_path / "late.csv").write_text("city,earliest,latest\n1,0,10\n")
+    costs = np.array([[[0, 10.4], [10.4, 0]], [[0, 3.3], [3.3, 0]]])
+    found = hpcsolve.solve(costs, device="cpu", windows=tmp_path / "late.csv", path="open", start=0, round=1)
+    assert [*answer_lines(found.contents)][1] == (
+        "costs:  3 to 10, mean 6.5 (exactly 3.3 to 10.4; before rounding, each optimum that keeps all windows with 0.5 to "
+        "spare is at most 0.5 less; in the costs before rounding a tour is 0.4 late for a window)")
 
 
 def test_texts():

@@ -7,7 +7,7 @@ tour it proves that there is none. Memory is its limit. The subset lattice is sp
 1/R of it.
 
 The methods differ in the states that they keep: lattice/ and orders/ have all of them, bounded/ those that a lower
-bound does not prove useless, batch.py solves many small instances at once. The rest is for all methods:
+bound does not prove useless. Of a batch one rank solves each instance. The rest is for all methods:
 
 statement.py the keys of a job, the question that they state, and which method can solve it
 problem.py   the one form of every objective and constraint, a depot and m cities; the tie rule
@@ -16,7 +16,8 @@ outcome.py   what a run leaves in the result file
 lattice/     plain sums: all states in two tables that meet in the middle
 orders/      all other objectives and constraints: all states in one table
 bounded/     states that a lower bound proves useless are dropped (kernels: bounds.cu, layers.cu, descent.cu)
-batch.py     many small instances at once (kernel: batch.cu)
+each.py      the plan and the run of a batch: each instance by its own method, or by the kernel of batch.py
+batch.py     plain sums of many small instances at once (kernel: batch.cu)
 """
 
 from hpcsolve.algorithms.held_karp.solve import HeldKarp

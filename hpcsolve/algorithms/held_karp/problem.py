@@ -23,7 +23,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from hpcsolve.errors import InputError, ResourceError
 from hpcsolve.problems.questions import TourQuestion, Windows, legs
@@ -58,7 +58,7 @@ class Core:
     ----------
     cost
         Shape (m + 1, m + 1), int64: the m cities, then the depot; `NO_ARC` where there is no arc, and on the
-        diagonal.
+        diagonal. Of several instances with the same cities (instances, m + 1, m + 1).
     before, cities, after
         Positions in the instance: of the fixed start (none or one), of the m cities in the order of the matrix, and of
         the fixed end (none or one).
@@ -75,9 +75,13 @@ class Core:
         """The city where the last arc ends: a fixed end, a cycle's first city, or none."""
         return self.after or (self.before if self.question.path == "cycle" else ())
 
-    def tour(self, order: list[int]) -> NDArray[np.int32]:
-        """Return the answer, in positions of the instance, for an order of the m cities."""
-        return np.array([*self.before, *(self.cities[i] for i in order), *self.after], np.int32)
+    def tour(self, order: ArrayLike) -> NDArray[np.int32]:
+        """Return the answer, in positions of the instance, for an order of the m cities, or for rows of orders."""
+        cities = np.array(self.cities, np.int32)[np.asarray(order, np.int64)]
+        ends = (np.broadcast_to(np.array(end, np.int32), (*cities.shape[:-1], len(end)))
+                for end in (self.before, self.after))
+        before, after = ends
+        return np.concatenate([before, cities, after], axis=-1)
 
     def possible(self) -> bool:
         """Return whether the fixed ends keep to the constraints."""
@@ -193,20 +197,27 @@ def parts_of_tour(n: int, question: TourQuestion) -> tuple[tuple[int, ...], tupl
 
 
 def core_of(tsp: Tsp, question: TourQuestion, cost: NDArray[np.int64] | None = None) -> Core:
-    """Return the core of an instance, with costs of shape (n, n) in place of its own if they are given."""
+    """Return the core of an instance, or of several with the same cities.
+
+    Parameters
+    ----------
+    cost
+        Shape (n, n) or (instances, n, n): the costs in place of the instance's own.
+    """
     before, cities, after = parts_of_tour(tsp.n, question)
     m = len(cities)
     whole = tsp.cost if cost is None else cost
     if question.forbidden:
         whole = whole.copy()
-        whole[tuple(np.array(question.forbidden).T)] = NO_ARC
-    core = Core(question, np.full((m + 1, m + 1), NO_ARC), before, cities, after)
-    core.cost[:m, :m] = whole[np.ix_(cities, cities)]
-    core.cost[m, :m] = whole[before[0], list(cities)] if before else 0
-    core.cost[:m, m] = whole[list(cities), core.last[0]] if core.last else 0
-    np.fill_diagonal(core.cost, NO_ARC)
+        whole[(..., *np.array(question.forbidden).T)] = NO_ARC
+    core = Core(question, np.full((*whole.shape[:-2], m + 1, m + 1), NO_ARC), before, cities, after)
+    inner, nodes = np.array(cities, np.int64), np.arange(m + 1)
+    core.cost[..., :m, :m] = whole[..., inner[:, None], inner]
+    core.cost[..., m, :m] = whole[..., before[0], inner] if before else 0
+    core.cost[..., :m, m] = whole[..., inner, core.last[0]] if core.last else 0
+    core.cost[..., nodes, nodes] = NO_ARC
     if m == 0:  # no city but the ends: the tour is the arc from one to the other, if there are two
-        core.cost[0, 0] = whole[before[0], after[0]] if before and after and before != after else 0
+        core.cost[..., 0, 0] = whole[..., before[0], after[0]] if before and after and before != after else 0
     return core
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,7 +21,7 @@ from hpcsolve.algorithms.base import (
     StopCriteria,
     silent,
 )
-from hpcsolve.algorithms.held_karp import batch
+from hpcsolve.algorithms.held_karp import batch, each
 from hpcsolve.algorithms.held_karp.bounded import run as bounded
 from hpcsolve.algorithms.held_karp.contradiction import contradiction
 from hpcsolve.algorithms.held_karp.lattice import planes
@@ -35,6 +36,7 @@ from hpcsolve.algorithms.held_karp.statement import (
     FEWEST_BOUNDED,
     FILES,
     MOST_CITIES,
+    BatchStatement,
     Parameters,
     TourStatement,
     statement,
@@ -52,7 +54,7 @@ from hpcsolve.parallel.launch import on_rank_0
 from hpcsolve.problems.generate.tsp import random_matrix
 from hpcsolve.problems.questions import TourQuestion
 from hpcsolve.problems.rounding import LARGEST_SUM
-from hpcsolve.problems.tsp import Tsp, TspBatch
+from hpcsolve.problems.tsp import Alike, Tsp, TspBatch, batch_of
 
 GROUPS = {"layers": LAYERS, "multipliers": MULTIPLIERS}
 LATTICE, BOUNDED = "lattice", "bounded"
@@ -74,7 +76,7 @@ LARGEST_RANDOM_COST = {2: 900, 4: 2 * 10**7}
 
 
 class HeldKarp(Algorithm):
-    """Held-Karp by the table of all states, by bounds, or a block of threads for each instance of a batch."""
+    """Held-Karp by the table of all states or by bounds, and of a batch each instance by one rank."""
 
     name, kind, answers, parameters = "held-karp", "tsp", (TOUR, TOURS), Parameters
     kernel_files, cores, files, groups, batches = KERNEL_FILES, bounded.FILES, FILES, GROUPS, True
@@ -86,7 +88,7 @@ class HeldKarp(Algorithm):
 
         The files of bounds are missing where "auto" takes the lattice. If that does not fit in the memory, and bounds
         take its place, their files are built when they are loaded. So is that of sums with windows if the windows are
-        those of the instance's file.
+        those of the instance's file, and what large instances in an array of a batch need.
 
         Parameters
         ----------
@@ -94,7 +96,9 @@ class HeldKarp(Algorithm):
             As in the job. With a generator, the number of cities is known, and there are no precedences.
         """
         if isinstance(instance, dict) and "batch" in instance:
-            return (batch.FILE,)
+            arrays = isinstance(instance["batch"], str) and not os.path.isdir(instance["batch"])
+            few = arrays and parameters.objective == "sum" and parameters.method != "bounded"
+            return (batch.FILE,) if few else (batch.FILE, *self.kernels_of(parameters, "", criteria))
         generated = isinstance(instance, dict) and "generate" in instance
         n = instance.get("n") if isinstance(instance, dict) and generated else None
         n = n if isinstance(n, int) else None  # a wrong value is refused where the instance is made
@@ -127,14 +131,17 @@ class HeldKarp(Algorithm):
         """
         return NO_PATH[4] // 2 // (n + 1)
 
-    def statement(self, problem: Tsp | TspBatch, parameters: Parameters, to_check: bool = False) -> TourStatement:
+    def statement(
+        self, problem: Tsp | TspBatch, parameters: Parameters, to_check: bool = False
+    ) -> TourStatement | BatchStatement:
         """Return the question about an instance, or about each of a batch."""
         if not to_check and isinstance(problem, Tsp) and problem.n <= MOST_CITIES:
             _ = problem.cost  # made once, and broadcast: the ranks of a host share its memory
         return statement(problem, parameters)
 
     def plan(
-        self, stated: TourStatement, ranks: int, info: DeviceInfo = ONE_CORE, criteria: StopCriteria = NO_STOP
+        self, stated: TourStatement | BatchStatement, ranks: int, info: DeviceInfo = ONE_CORE,
+        criteria: StopCriteria = NO_STOP,
     ) -> Plan:
         """Return the plan by the table of all states, if need be with bounds in its place, or by bounds.
 
@@ -145,9 +152,8 @@ class HeldKarp(Algorithm):
         ResourceError
             So many cities that no machine could hold them, or more ranks than can share one problem.
         """
-        tsp = stated.problem
-        if isinstance(tsp, TspBatch):
-            return batch.plan(tsp, stated.question, ranks, info)
+        if isinstance(stated, BatchStatement):
+            return each.plan(stated, ranks, info, lambda one: self.plan(one, 1, info, criteria))
         if stated.is_bounded(criteria, info.kind):
             return _plan_by_bounds(stated, ranks, info)
         try:
@@ -162,22 +168,36 @@ class HeldKarp(Algorithm):
         return replace(table, otherwise=replace(_plan_by_bounds(stated, ranks, info), note=note))
 
     def run(
-        self, stated: TourStatement, device: Device, comm: Comm, report: Report = silent,
+        self, stated: TourStatement | BatchStatement, device: Device, comm: Comm, report: Report = silent,
         criteria: StopCriteria = NO_STOP, seed: int = 1, checkpoints: Checkpoints = NONE, method: str = "",
     ) -> Outcome:
         """Return the optimum, with a proof: the same outcome on all ranks but for `rank`.
 
-        A run from a checkpoint keeps to its method.
+        A run from a checkpoint keeps to its method. Of a batch each instance has the method that it has alone.
         """
+        if isinstance(stated, BatchStatement):
+            return each.run(stated, device, comm, report, checkpoints, lambda one, alone, kept: self._solved(
+                one, device, alone, silent, criteria, seed, kept, "")[0])
+        outcome, by_bounds = self._solved(stated, device, comm, report, criteria, seed, checkpoints, method)
+        windows = stated.question.windows
+        limited = windows is not None and bool((windows.earliest > 0).any() or (windows.latest < LARGEST_SUM).any())
+        whole = stated.question.objective != "prize" and outcome.complete
+        if isinstance(outcome.answer, NoTour) and limited and whole:
+            outcome = replace(outcome, answer=_with_contradiction(stated, by_bounds, device, comm, seed))
+        return outcome
+
+    def _solved(
+        self, stated: TourStatement, device: Device, comm: Comm, report: Report, criteria: StopCriteria, seed: int,
+        checkpoints: Checkpoints, method: str,
+    ) -> tuple[Outcome, bool]:
+        """Return the outcome for one instance, and whether it is by bounds."""
         tsp, saved = stated.problem, checkpoints.saved
-        if isinstance(tsp, TspBatch):
-            return batch.run(tsp, stated.question, device, comm, report)
         if saved is not None:
             method = BOUNDED if bounded.LEVEL in saved.numbers else LATTICE
         if not method:
             method = _method(stated, criteria, device, comm)
         if stated.question.objective == "prize":
-            return prizes.run(stated, method == BOUNDED, device, comm, report)
+            return prizes.run(stated, method == BOUNDED, device, comm, report), method == BOUNDED
         outcome = None
         if method == BOUNDED:
             outcome, proof = bounded.run(tsp, stated.orders, device, comm, report, criteria, checkpoints, seed,
@@ -190,23 +210,20 @@ class HeldKarp(Algorithm):
         if saved is not None and isinstance(outcome.answer, NoTour):
             possible = on_rank_0(comm, lambda: stated.orders.value(range(stated.orders.m)) is not None)
             saved.require(not possible, "the proof that there is no tour")  # the cities as they stand are one
-        windows = stated.question.windows
-        limited = windows is not None and bool((windows.earliest > 0).any() or (windows.latest < LARGEST_SUM).any())
-        if isinstance(outcome.answer, NoTour) and limited and outcome.complete:
-            outcome = replace(outcome, answer=_with_contradiction(stated, by_bounds, device, comm, seed))
-        return outcome
+        return outcome, by_bounds
 
     def trial(
-        self, stated: TourStatement, criteria: StopCriteria, ranks: int, device: Device, seed: int, method: str = "",
+        self, stated: TourStatement | BatchStatement, criteria: StopCriteria, ranks: int, device: Device, seed: int,
+        method: str = "",
     ) -> Trial:
         """Solve a random instance with states of the same kind, and as many cities as take a second at most.
 
         For several ranks the work of rank 0 on this instance is done too, with messages that are copied but reach
         nobody. How long ranks wait for each other depends on what else their cores do, and is not foreseen.
         """
+        if isinstance(stated, BatchStatement):
+            return self._trial_of_batch(stated, criteria, ranks, device, seed)
         tsp, parameters = stated.problem, stated.parameters
-        if isinstance(tsp, TspBatch):
-            return self._trial_of_batch(stated, ranks, device)
         if (method or _method(stated, criteria, device, SerialComm())) == BOUNDED:
             return self._trial_of_bounds(criteria, device, seed)
         draw: Callable[..., Tsp] = random_matrix
@@ -221,6 +238,7 @@ class HeldKarp(Algorithm):
         def solved(cities: int) -> tuple[TourStatement, Outcome, float]:
             watch = Stopwatch()
             small = statement(draw(cities), given)
+            assert isinstance(small, TourStatement)
             return small, self.run(small, device, SerialComm(), seed=seed), watch.seconds()
 
         setup = solved(WARM_UP_CITIES)[2]
@@ -242,21 +260,47 @@ class HeldKarp(Algorithm):
         label = f"{small.n} random cities"
         return Trial(stated, outcome, watch.seconds(), criteria.seconds, label, open_end=open_end)
 
-    def _trial_of_batch(self, stated: TourStatement, ranks: int, device: Device) -> Trial:
-        """Solve some of a batch's instances."""
-        whole, parameters = stated.problem, stated.parameters
-        assert isinstance(whole, TspBatch)
+    def _trial_of_batch(
+        self, stated: BatchStatement, criteria: StopCriteria, ranks: int, device: Device, seed: int
+    ) -> Trial:
+        """Solve some of the instances that the kernel of batches takes, and a trial of the largest of the others."""
+        batch, others = stated.problem, np.flatnonzero(~stated.by_kernel)
 
-        def solved(count: int) -> tuple[TourStatement, Outcome, float]:
+        def solved(some: TspBatch, parameters: Parameters) -> tuple[BatchStatement, Outcome, float]:
             watch = Stopwatch()
-            part = statement(TspBatch(whole.name, (whole.costs[0][:count],), whole.scale), parameters)
-            return part, self.run(part, device, SerialComm()), watch.seconds()
+            small = statement(some, parameters)
+            assert isinstance(small, BatchStatement)
+            return small, self.run(small, device, SerialComm(), seed=seed), watch.seconds()
 
-        setup = solved(1)[2]
-        part, outcome, seconds = solved(BATCH_INSTANCES)
-        ratio = self.plan(stated, 1).operations / max(1, self.plan(part, 1).operations)
-        measured_on = f"{part.problem.count} instances"
-        return Trial(part, outcome, setup, seconds * ratio / ranks, measured_on)
+        def sample(count: int) -> TspBatch:
+            place, at = batch.place_of(int(np.argmax(stated.by_kernel)))
+            part = batch.parts[place]
+            costs = part.costs()[stated.by_kernel[batch.begins[place] :][: part.count]][:count]
+            return TspBatch(batch.name, (Alike(part.instance(at), costs),))
+
+        kernels, measured, seconds, setup, open_end = 0.0, [], 0.0, 0.0, ""
+        if stated.by_kernel.any():
+            setup = solved(sample(1), stated.parameters)[2]
+            small, outcome, seconds = solved(sample(BATCH_INSTANCES), stated.parameters)
+            kernels = each.kernel_operations(stated)
+            seconds *= kernels / max(1.0, each.kernel_operations(small))
+            measured.append(f"{small.problem.count} instances")
+        else:
+            small, outcome, setup = solved(batch_of([random_matrix(2)], "random"), Parameters())
+        work: float | None = seconds
+        if len(others):
+            number = int(others[np.argmax(batch.cities[others])])
+            one = self.trial(stated.of(number), criteria, 1, device, seed)
+            measured.append(one.measured_on)
+            open_end, setup = one.open_end, max(setup, one.setup)
+            if one.open_end:
+                work = None if one.work is None else seconds + one.work * len(others)
+            elif one.work is not None:
+                own = max(1, self.plan(stated.of(number), 1, device.info, criteria).operations)
+                whole = self.plan(stated, 1, device.info, criteria).operations - kernels
+                work = seconds + one.work * whole / own
+        return Trial(small, outcome, setup, None if work is None else work / ranks, " and ".join(measured),
+                     open_end=open_end)
 
 
 def _plan_by_table(stated: TourStatement, ranks: int, info: DeviceInfo) -> Plan:

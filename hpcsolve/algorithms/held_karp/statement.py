@@ -231,10 +231,7 @@ class Parameters(Table, frozen=True):
 
 @dataclass(frozen=True, eq=False)
 class TourStatement(Statement):
-    """What is asked of an instance, in the forms that the methods solve. Each form is made when it is first needed.
-
-    Of a batch, the question is that of each instance, and there are no other forms.
-    """
+    """What is asked of an instance, in the forms that the methods solve. Each form is made when it is first needed."""
 
     parameters: Parameters
     question: TourQuestion
@@ -278,8 +275,6 @@ class TourStatement(Statement):
 
     def fits(self) -> bool:
         """Return whether the method's states suffice for the costs as they are."""
-        if isinstance(self.problem, TspBatch):
-            return batch.fits(self.problem, self.question)
         by_bounds = self.is_bounded()
         if not by_bounds and self.question.plain and self.cities_in_lattice > MOST_LATTICE_CITIES:
             return True  # the plan refuses them with a better message
@@ -305,8 +300,7 @@ class TourStatement(Statement):
             The method cannot solve this kind of problem.
         """
         tsp, own, stops = self.problem, self.parameters, criteria != NO_STOP
-        obstacle = "a batch is solved by tables" if isinstance(tsp, TspBatch) else own.why_not_bounded(
-            tsp.windows is not None)
+        obstacle = own.why_not_bounded(tsp.windows is not None)
         if own.method == "bounded" and obstacle:
             raise InputError(f'held-karp.method: "bounded" cannot do this: {obstacle}; use "auto" or "lattice"')
         if own.method == "auto" and stops and obstacle:
@@ -333,13 +327,49 @@ class TourStatement(Statement):
         return super().may_end_early(criteria) and self.is_bounded(criteria)
 
 
-def statement(tsp: Tsp | TspBatch, parameters: Parameters) -> TourStatement:
+@dataclass(frozen=True, eq=False)
+class BatchStatement(Statement):
+    """What is asked of each instance of a batch, as if it were alone.
+
+    Attributes
+    ----------
+    question
+        For each part of the batch the question about its instances, which have the same cities.
+    """
+
+    problem: TspBatch
+    parameters: Parameters
+    question: tuple[TourQuestion, ...]
+
+    def of(self, number: int) -> TourStatement:
+        """Return what is asked of one instance."""
+        part, at = self.problem.place_of(number)
+        return TourStatement(self.problem.parts[part].instance(at), self.parameters, self.question[part])
+
+    @cached_property
+    def by_kernel(self) -> NDArray[np.bool_]:
+        """Shape (instances,): whether the kernel of batches solves an instance, and not a method for one."""
+        if self.parameters.method == "bounded":
+            return np.zeros(self.problem.count, bool)
+        return np.concatenate(list(map(batch.takes, self.problem.parts, self.question)))
+
+    def fits(self) -> bool:
+        """Return whether the states of each instance's method suffice for its costs as they are."""
+        return all(self.of(number).fits() for number in np.flatnonzero(~self.by_kernel).tolist())
+
+    def may_end_early(self, criteria: StopCriteria = NO_STOP) -> bool:
+        """Return false: an interrupted run has the answers of some instances, which a checkpoint keeps."""
+        return False
+
+
+def statement(problem: Tsp | TspBatch, parameters: Parameters) -> TourStatement | BatchStatement:
     """Return the statement of a job.
 
     Raises
     ------
     InputError
         By key: a city is not one of the instance's, keys contradict each other, or a file does not fit or has changed.
+        Of a batch the message names the instance.
     """
     files = {}
     for key in FILES:
@@ -351,17 +381,28 @@ def statement(tsp: Tsp | TspBatch, parameters: Parameters) -> TourStatement:
                 what = f"is not the file of the job (its SHA-256 differs); --set held-karp.{key}=FILE uses it anyway"
                 raise files[key].error(what)
     sha256 = {key: file.sha256 for key, file in files.items()}
-    asked = _of_batch(parameters) if isinstance(tsp, TspBatch) else _asked(tsp, parameters, files)
-    return TourStatement(tsp, parameters, asked, sha256)
+    if isinstance(problem, TspBatch):
+        return BatchStatement(problem, parameters, _of_batch(problem, parameters, files), sha256)
+    return TourStatement(problem, parameters, _asked(problem, parameters, files), sha256)
 
 
-def _of_batch(parameters: Parameters) -> TourQuestion:
-    """Return the question of a plain tour of each instance. Raises `InputError` by key for anything else."""
-    defaults = msgspec.structs.asdict(Parameters())
-    for key, value in msgspec.structs.asdict(parameters).items():
-        if key not in ("path", "method") and value != defaults[key]:
-            raise InputError(f"held-karp.{key.replace('_', '-')}: a batch takes plain tours alone; remove this key")
-    return TourQuestion(parameters.path)
+def _of_batch(
+    batch: TspBatch, parameters: Parameters, files: Mapping[str, InputFile]
+) -> tuple[TourQuestion, ...]:
+    """Return the question about the instances of each part of a batch. Raises as `statement`."""
+    one_tour = {"count": parameters.count, "best": parameters.best > 1, "arcs": parameters.arcs,
+                "objective": parameters.objective == "prize", "layout": parameters.layout != "planes"}
+    if given := [key for key, value in one_tour.items() if value]:
+        value = '"prize"' if given[0] == "objective" else "this"
+        raise InputError(f"held-karp.{given[0]}: a batch has one tour of all cities for each instance, and does not "
+                         f"take {value}; solve instances alone")
+    found = []
+    for number, part in zip(batch.begins.tolist(), batch.parts):
+        try:
+            found.append(_asked(part.first, parameters, files))
+        except InputError as error:
+            raise InputError(f"{batch.named(number)}: {error}") from None
+    return tuple(found)
 
 
 def _asked(tsp: Tsp, parameters: Parameters, files: Mapping[str, InputFile]) -> TourQuestion:

@@ -24,6 +24,7 @@ from hpcsolve.analysis.plot.streets import has_streets, streets_of, ways_of
 from hpcsolve.answers.tour import TOUR
 from hpcsolve.answers.tours import TOURS
 from hpcsolve.errors import InputError
+from hpcsolve.problems.questions import VALUES
 from hpcsolve.wording import counted
 
 if TYPE_CHECKING:
@@ -167,7 +168,9 @@ def plot_batch(result: Result, axes: Axes | None = None) -> Axes:
     axes = canvas.axes_for(axes)
     canvas.set_title(axes, result, f"costs of {counted(len(costs), 'tour')}")
     canvas.draw_counts(axes, costs, canvas.BLUE)
-    axes.set(xlabel="cost of the best tour", ylabel=f"instances with at most this cost, of {count}")
+    objective = result.contents.keys.get("objective", "sum")
+    what = "cost of the best tour" if objective == "sum" else VALUES[objective]
+    axes.set(xlabel=what, ylabel=f"instances with at most this cost, of {count}")
     axes.locator_params(axis="y", integer=True)
     if len(costs) < count:
         add_note(axes, f"not drawn: {counted(count - len(costs), 'instance')} without a tour")

@@ -20,7 +20,8 @@ from hpcsolve.algorithms.held_karp.bounded.prove import LEVELS
 from hpcsolve.algorithms.held_karp.lattice.split import split_cities
 from hpcsolve.errors import InputError
 from hpcsolve.problems.generate import generate
-from hpcsolve.problems.tsp import NO_ARC, TspBatch
+from hpcsolve.problems.rounding import Costs
+from hpcsolve.problems.tsp import NO_ARC, TspBatch, alike_of
 from jobs.benchmarks.ants.instances import read_or_generate
 from jobs.benchmarks.held_karp.peak import min_adds
 from jobs.benchmarks.shortest_paths.graphs import NEW_YORK, read_graph_named
@@ -178,7 +179,7 @@ def _generated(kind: str, name: str, **keys: Any) -> Callable[[], Any]:
 def _batch(n: int, count: int) -> TspBatch:
     costs = np.random.default_rng(1).integers(1, 1000, (count, n, n))
     costs[:, range(n), range(n)] = NO_ARC
-    return TspBatch("random", (costs,), 1)
+    return TspBatch("random", (alike_of(Costs(costs, 1), "random"),))
 
 
 def _cities(name: str) -> Callable[[], Any]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +14,11 @@ import numpy as np
 import pytest
 
 import hpcsolve
-from hpcsolve import formats
+from hpcsolve import formats, solve
 from hpcsolve.algorithms import held_karp
-from hpcsolve.algorithms.base import Outcome
+from hpcsolve.algorithms.base import Outcome, StopCriteria
 from hpcsolve.algorithms.held_karp import Parameters
+from hpcsolve.answers.tour import TOUR
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError, ResourceError
@@ -23,10 +26,12 @@ from hpcsolve.formats.npy import read_batch
 from hpcsolve.job import load_job
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.questions import TourQuestion
-from hpcsolve.problems.tsp import NO_ARC, TspBatch, batch_of, from_matrix
+from hpcsolve.problems.rounding import Costs
+from hpcsolve.problems.tsp import NO_ARC, TspBatch, alike_of, batch_of, from_matrix
 from hpcsolve.runner.reading import read_instance
 from hpcsolve.runner.verify import verify_file
-from tests.order_oracle import best_order
+from tests.cli.seen import solution
+from tests.order_oracle import a_day, best_order
 from tests.solvers import plan_of
 from tests.thread_comm import ThreadComm, on_ranks
 
@@ -38,14 +43,22 @@ def random_batch(*sizes: tuple[int, int], sparse: float = 0.2, seed: int = 0) ->
         cost = rng.integers(-20, 100, (count, n, n))
         cost[(rng.random(cost.shape) < sparse) | np.eye(n, dtype=bool)] = NO_ARC
         costs.append(cost)
-    return TspBatch("random", tuple(costs))
+    return batch_of_arrays(*costs)
+
+
+def batch_of_arrays(*arrays: np.ndarray) -> TspBatch:
+    """Return the batch of arrays of integers, whose diagonals do not count."""
+    for array in arrays:
+        array[:, range(array.shape[1]), range(array.shape[1])] = NO_ARC
+    return TspBatch("random", tuple(alike_of(Costs(array, 1), "random") for array in arrays))
 
 
 def tours_of(batch: TspBatch, outcome: Outcome) -> list[tuple[int, list[int]] | None]:
     """Return the cost and the tour of each instance, None where it has none."""
     answer = outcome.answer
     parts = np.split(answer.tours, batch.offset[1:-1])
-    batch.check_tours(answer.tours, answer.costs, answer.found, closed=True)
+    verdict = answer.check(batch, (TourQuestion(),) * len(batch.parts))
+    assert verdict.passed, verdict
     return [(int(cost), tour.tolist()) if found else None
             for cost, tour, found in zip(answer.costs, parts, answer.found, strict=True)]
 
@@ -109,9 +122,8 @@ def test_a_folder_of_files_is_a_batch(tmp_path: Path) -> None:
     alone = [formats.read(tmp_path / f"{number}.npy").problem for number in range(3)]
     assert batch.cities.tolist() == [4, 5, 6] and batch.scale == max(tsp.scale for tsp in alone)
     for number, tsp in enumerate(alone):
-        known = tsp.cost != NO_ARC
-        assert np.array_equal(batch.costs[number][0][known], tsp.cost[known] * (batch.scale // tsp.scale))
-        assert np.array_equal(batch.costs[number], listed.costs[number])
+        assert np.array_equal(batch.instance(number).cost, tsp.cost) and batch.instance(number).scale == tsp.scale
+        assert np.array_equal(batch.instance(number).cost, listed.instance(number).cost)
     assert batch_of(alone, "same").offset.tolist() == [0, 4, 9, 15]
 
 
@@ -132,19 +144,162 @@ def test_the_files_of_a_batch_keep_their_names(hpcsolve: Callable[..., Any], tmp
         assert all(f"<td>{name}</td>" in page for name in names)
     with h5py.File(tmp_path / "out.h5", "r+") as file:
         file["solution/costs"][1] += 1
-    assert "the tour of instance 1 (day/tue.npy) has another cost" in hpcsolve("verify", "out.h5", cwd=tmp_path).stdout
+    assert "instance 1 (day/tue.npy): the tour costs 6, not 7" in hpcsolve("verify", "out.h5", cwd=tmp_path).stdout
+
+
+ASKED = {
+    "ends": {"path": "open", "start": 3, "end": 1}, "start": {"start": 2, "forbidden": [(0, 1), (1, 3)]},
+    "latency": {"objective": "latency"}, "open latency": {"objective": "latency", "path": "open", "end": 2},
+    "bottleneck": {"objective": "bottleneck"}, "lexicographic": {"objective": "lexicographic", "path": "open"},
+    "before": {"before": [(3, 1), (1, 2)]}, "places": {"position": [(2, 3)], "not_position": [(1, 2)]},
+    "bounds": {"method": "bounded"}, "one weight for each city": {"objective": "latency", "weights": [0, 3, 1, 1, 5]},
+    "loads": {"load": [3, -1, -1, 2, -1], "capacity": 4},
+}
+"""What is asked of instances without time windows, the cities by their labels."""
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_each_answer_is_that_of_brute_force_and_that_of_the_instance_alone(name: str, device: Device) -> None:
+    """With small costs many tours are equally good, and so each method has to keep to the tie rule."""
+    parameters, rng = Parameters(**ASKED[name]), np.random.default_rng(len(name))  # type: ignore[arg-type]
+    sizes = [5] if {"weights", "load"} & set(ASKED[name]) else [5, 4, 7]
+    batch = batch_of_arrays(*(rng.integers(0, 4, (3, n, n)) for n in sizes), rng.integers(0, 900, (2, 5, 5)))
+    stated = held_karp.ALGORITHM.statement(batch, parameters)
+    outcome = held_karp.ALGORITHM.run(stated, device, SerialComm())
+    assert outcome.answer.check(batch, stated.question).passed and stated.by_kernel.all() == (name in ("ends", "start"))
+    for number, tour in enumerate(np.split(outcome.answer.tours, batch.offset[1:-1])):
+        question, alone = stated.of(number).question, held_karp.ALGORITHM.run(stated.of(number), device, SerialComm())
+        cost, found = int(outcome.answer.costs[number]), bool(outcome.answer.found[number])
+        assert best_order(batch.instance(number), question) == ((cost, tour.tolist()) if found else None)
+        if found:
+            assert (alone.answer.cost, alone.answer.tour.tolist()) == (cost, tour.tolist())
+
+
+@pytest.mark.parametrize("objective", ["sum", "finish", "latency"])
+def test_days_with_windows_of_their_own(objective: str, device: Device) -> None:
+    """Of three days one cannot be kept, which no other day minds. Times have another scale on one of them."""
+    days = [replace(tsp, windows=question.windows) for tsp, question in (a_day(n, n, 150) for n in (6, 7, 5))]
+    closed = days[1].windows
+    assert closed is not None
+    days[1] = replace(days[1], windows=replace(closed, earliest=closed.latest))
+    days[2] = replace(days[2], scale=10)
+    batch = batch_of(days, "week")
+    stated = held_karp.ALGORITHM.statement(batch, Parameters(objective=objective))  # type: ignore[arg-type]
+    answer = held_karp.ALGORITHM.run(stated, device, SerialComm()).answer
+    assert answer.check(batch, stated.question).passed and batch.scale == 10 and answer.proven is None
+    for number, (tsp, factor) in enumerate(zip(days, (10, 10, 1))):
+        best = best_order(tsp, stated.question[number])
+        found = (int(answer.costs[number]), answer.tours[slice(*batch.offset[number : number + 2])].tolist())
+        assert (found if answer.found[number] else None) == (best and (best[0] * factor, best[1]))
+    assert answer.found.any()
+
+
+def test_a_kernel_that_is_not_taken_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plain sums whose costs are too far apart for 32 bits, or too large, are solved alone, by the same tie rule."""
+    far = batch_of_arrays(np.array([[[0, 1, far], [1, 0, 3], [4, 5, 0]] for far in (9, 2**40)]))
+    stated = held_karp.ALGORITHM.statement(far, Parameters())
+    assert stated.by_kernel.tolist() == [True, False]
+    assert tours_of(far, held_karp.ALGORITHM.run(stated, HostDevice(1), SerialComm())) == [
+        best_order(far.instance(number), TourQuestion()) for number in (0, 1)]
+    batch = batch_of_arrays(np.random.default_rng(1).integers(0, 3, (6, 7, 7)))
+
+    def tours(most: int) -> list[tuple[int, list[int]] | None]:
+        monkeypatch.setattr("hpcsolve.algorithms.held_karp.batch.MOST_CITIES", most)
+        return tours_of(batch, held_karp.ALGORITHM.solve(batch, HostDevice(1), SerialComm(), Parameters()))
+
+    assert tours(15) == tours(6)
+
+
+def test_what_is_not_proven_says_so(device: Device) -> None:
+    """A criterion to stop at holds for each instance. Those of few cities are proven all the same."""
+    batch = batch_of([from_matrix(np.random.default_rng(n).integers(1, 99, (n, n))) for n in (16, 5)], "two")
+    stated = held_karp.ALGORITHM.statement(batch, Parameters(objective="latency"))
+    answer = held_karp.ALGORITHM.run(stated, device, SerialComm(), criteria=StopCriteria(target=1e9)).answer
+    assert answer.proven.tolist() == [False, True] and answer.check(batch, stated.question).passed
+    assert 0 < answer.lower_bounds[0] < answer.costs[0] and answer.lower_bounds[1] == answer.costs[1]
+    wrong = replace(answer, lower_bounds=answer.costs + 1)
+    assert "instance 0: the lower bound" in wrong.check(batch, stated.question).reason
+
+
+def write_week(folder: Path) -> None:
+    """Write files of days with time windows, of 3 to 21 cities. One has decimals, and of another there is no tour."""
+    folder.mkdir()
+    for name, n in (("mon", 11), ("tue", 21), ("thu", 5)):
+        tsp, question = a_day(n, 3, 60)
+        windows = question.windows
+        assert windows is not None
+        if name == "thu":
+            windows = replace(windows, latest=windows.earliest)
+        spans = zip(windows.earliest.tolist(), windows.latest.tolist())
+        rows = [*np.where(tsp.cost == NO_ARC, 0, tsp.cost).tolist(), *spans]
+        (folder / f"{name}.txt").write_text(f"{n}\n" + "".join(f"{' '.join(map(str, row))}\n" for row in rows))
+    (folder / "wed.tsp").write_text(
+        "NAME: wed\nTYPE: TSPTW\nDIMENSION: 3\nSERVICE_TIME: 2.5\nEDGE_WEIGHT_TYPE: EXPLICIT\n"
+        "EDGE_WEIGHT_FORMAT: FULL_MATRIX\nEDGE_WEIGHT_SECTION\n0 1 2\n3 0 4\n5 6 0\n"
+        "TIME_WINDOW_SECTION\n1 0 40\n2 3 9\n3 0 20\n-1\nDEPOT_SECTION\n1\n-1\nEOF\n")
+
+
+def test_a_folder_of_days_on_any_ranks(mpiexec: Callable[..., Any], hpcsolve: Callable[..., Any],
+                                       tmp_path: Path) -> None:
+    write_week(tmp_path / "week")
+    table = '[held-karp]\nobjective = "finish"\ntime-unit = "minute"\n'
+    (tmp_path / "job.toml").write_text(f'algorithm = "held-karp"\ninstance = {{ batch = "week" }}\n{table}')
+    answers = []
+    for ranks, launch in ((1, hpcsolve), (2, partial(mpiexec, 2)), (3, partial(mpiexec, 3))):
+        run = launch("run", "job.toml", "--output", f"{ranks}.h5", "--device", "cpu", cwd=tmp_path, timeout=300)
+        assert "tours:  3 tours, 1 instance without a tour, proven optimal" in run.stdout, run.stdout + run.stderr
+        assert "(time of the end)\nstops:  from 00:00 to" in run.stdout and "check:  PASS" in run.stdout
+        answers.append(solution(tmp_path / f"{ranks}.h5"))
+    assert answers[0] == answers[1] == answers[2]
+    assert "their constraints kept, the time of the end from its" in hpcsolve("verify", "2.h5", cwd=tmp_path).stdout
+    hpcsolve("export", "2.h5", "-o", "all.csv", cwd=tmp_path)
+    rows = list(csv.DictReader((tmp_path / "all.csv").read_text().splitlines()))
+    assert [row["name"] for row in rows] == ["mon.txt", "thu.txt", "tue.txt", "wed.tsp"]
+    assert not rows[1]["cost"] and not rows[1]["tour"]
+    for number in (0, 2, 3):  # the answer, its end and its stops are those of the file alone
+        row = rows[number]
+        alone = solve(tmp_path / "week" / row["name"], "held-karp", objective="finish", device="cpu")
+        assert float(row["cost"]) == float(row["end"]) == alone.cost
+        assert row["tour"] == " ".join(map(str, alone.tour_labels))
+        hpcsolve("export", "2.h5", "--number", str(number), "-o", f"{number}.csv", cwd=tmp_path)
+        stops = list(csv.DictReader((tmp_path / f"{number}.csv").read_text().splitlines()))
+        (expected,) = TOUR.rows(alone.contents)
+        assert list(stops[0]) == list(expected)
+        for name, values in expected.items():
+            assert [float(stop[name] or "nan") for stop in stops] == pytest.approx(values.tolist(), nan_ok=True, rel=0)
+    for number, why in ((1, "states that there is no tour"), (4, "has 4 instances, numbered from 0; there is no 4")):
+        assert why in hpcsolve("export", "2.h5", "--number", str(number), "-o", "none.csv", cwd=tmp_path).stderr
+
+
+def test_a_wrong_file_of_a_folder_is_named(hpcsolve: Callable[..., Any], tmp_path: Path) -> None:
+    write_week(tmp_path / "week")
+    (tmp_path / "job.toml").write_text('algorithm = "held-karp"\ninstance = { batch = "week" }\n')
+    wrong = {
+        "held-karp.start=9": "instance 1 (thu.txt): held-karp.start: ",
+        "held-karp.objective=bottleneck": "instance 0 (mon.txt): held-karp.objective: the instance has time windows",
+        "instance.n=3": "instance: no key 'n' beside batch: a folder or list of files takes weight and speed",
+    }
+    for override, message in wrong.items():
+        refused = hpcsolve("run", "job.toml", "--set", override, "--device", "cpu", cwd=tmp_path)
+        assert refused.returncode == 2 and message in refused.stderr
+    (tmp_path / "week" / "zoo.txt").write_text("3\n0 1 2\n3 0\n")
+    refused = hpcsolve("run", "job.toml", "--device", "cpu", cwd=tmp_path)
+    assert refused.returncode == 2 and "zoo.txt" in refused.stderr
 
 
 def test_what_cannot_be(tmp_path: Path, device: Device) -> None:
-    with pytest.raises(ResourceError, match="instance 2 has 16 cities; a batch takes at most 15"):
-        plan_of(held_karp.ALGORITHM, random_batch((2, 5), (1, 16)), Parameters())
-    with pytest.raises(InputError, match=r"held-karp\.objective: a batch takes plain tours alone"):
-        plan_of(held_karp.ALGORITHM, random_batch((2, 5)), Parameters(objective="latency"))
-    with pytest.raises(InputError, match=r"held-karp\.layout: a batch takes plain tours alone"):
-        plan_of(held_karp.ALGORITHM, random_batch((2, 5)), Parameters(layout="compact"))
-    far = TspBatch("far", (np.array([[[0, 1, far], [1, 0, 3], [4, 5, 0]] for far in (9, 2**40)]),))
-    with pytest.raises(InputError, match="the costs of instance 1 are too far apart"):
-        held_karp.ALGORITHM.solve(far, device, SerialComm(), Parameters())
+    one_tour = {"count": True, "best": 3, "arcs": True, "layout": "compact"}
+    for key, value in one_tour.items():
+        with pytest.raises(InputError, match=rf"held-karp\.{key}: a batch has one tour of all cities for each"):
+            plan_of(held_karp.ALGORITHM, random_batch((2, 5)), Parameters(**{key: value}))
+    with pytest.raises(InputError, match=r'held-karp\.objective: a batch has one tour .* does not take "prize"; solve'):
+        plan_of(held_karp.ALGORITHM, random_batch((2, 5)), Parameters(objective="prize", prizes=[1] * 5))
+    with pytest.raises(InputError, match=r"instance 2: held-karp\.weights: 5 weights for 4 cities"):
+        plan_of(held_karp.ALGORITHM, random_batch((2, 5), (1, 4)), Parameters(objective="latency", weights=[1] * 5))
+    with pytest.raises(InputError, match=r"instance 0: held-karp\.objective: \"finish\" needs windows"):
+        plan_of(held_karp.ALGORITHM, random_batch((2, 5)), Parameters(objective="finish"))
+    with pytest.raises(ResourceError, match="instance 0: 60 cities"):
+        plan_of(held_karp.ALGORITHM, random_batch((1, 60)), Parameters(objective="bottleneck"))
     for wrong in (2**64 - 1, 2**64 - 9, 2**63 + 1, -(2**63), -(2**62)):  # in int64 the first ones are -1 and -9
         costs = np.ones((2, 3, 3), np.uint64 if wrong > 0 else np.int64)
         costs[1, 0, 2] = wrong
