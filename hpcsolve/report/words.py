@@ -81,7 +81,9 @@ def _tour_problem(result: Result) -> str:
 def _what_costs_are(result: Result) -> str:
     network, unit, speed = result.contents.value("instance", "network"), unit_of(result), result.contents.speed
     if speed is not None:
-        way = "as the crow flies" if network is None else f"along the shortest ways in the graph {network}"
+        known = result.contents.value("instance", "coordinates_kind")
+        way = f"along the shortest ways in the graph {network}" if network is not None else \
+              "as the crow flies" if known else "along the given distances"
         return f" Costs are travel times in seconds {way}, at {speed:g} km/h."
     if network is not None:
         return f" Costs are the shortest distances in the graph {network}{f', in {unit}' if unit else ''}."
