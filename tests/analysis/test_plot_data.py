@@ -20,6 +20,7 @@ from hpcsolve.problems.generate.tsp import clustered_tsp, uniform_tsp
 from hpcsolve.problems.libraries import from_networkx
 from hpcsolve.problems.tsp import from_costs, from_points
 from hpcsolve.report.pictures import WIDE, _map_size
+from hpcsolve.report.words import farthest_pairs
 from tests.analysis.results import FRIENDS, changed, solved
 from tests.answers.test_edges import PLACES, streets
 
@@ -420,6 +421,20 @@ def test_all_names_of_forty_places_are_shown(coordinates, pyplot):
     found, _ = assert_apart(axes)
     expected = [f"{place} {name}" for place, name in enumerate(result.tour_labels, 1)]
     assert [text.get_text() for text in axes.texts] == expected and len(found) == 40
+
+
+def test_pairs_have_the_names_of_their_places(tmp_path):
+    """Places stand for the nearest vertices, two of them for one; a vertex without a place has its own name."""
+    (tmp_path / "homes.csv").write_text("name,x,y\nAnn,1,1\nBob,9,1\nCleo,10,0\n")
+    town, homes = networkx.Graph([(0, 1, {"weight": 10}), (1, 2, {"weight": 10})]), str(tmp_path / "homes.csv")
+    for node, (x, y) in enumerate(((0, 0), (10, 0), (10, 10))):
+        town.nodes[node].update(x=x, y=y)
+    from_homes = farthest_pairs(solved(town, "shortest-paths", sources=homes))
+    assert from_homes[1] == [["Ann", 2, "20"], ["Ann", 1, "10"], ["Bob, Cleo", 2, "10"]]
+    to_homes = farthest_pairs(solved(town, "shortest-paths", sources=[2], targets=homes))
+    assert to_homes[1] == [[2, "Ann", "20"], [2, "Bob, Cleo", "10"]]
+    matrix = solved(town, "steiner-kmb", terminals=homes, mode="kmb", matrix=True)
+    assert farthest_pairs(matrix)[1] == [["Ann", "Bob, Cleo", "10"]]
 
 
 def test_names_without_room_leave_their_numbers(pyplot):
