@@ -315,11 +315,11 @@ def _reduction(graph: Graph, parameters: Parameters, targets: int, offered: Cost
 
 def _access(graph: Graph, parameters: Parameters, targets: int, offered: Costs | None) -> Access:
     """Return decays and opportunities. Raises `InputError`."""
-    found = [_decay(graph, decay) for decay in parameters.decays or ()]
+    found = [_decay(graph, decay, f"shortest-paths.decays[{i}]") for i, decay in enumerate(parameters.decays or ())]
     names = [name for name, _ in found]
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise InputError(f"shortest-paths.decays: {twice} is listed twice; list it once")
+    for i, name in enumerate(names):
+        if name in names[:i]:
+            raise InputError(f"shortest-paths.decays[{i}]: {name} is listed twice; list it once")
     given = parameters.opportunities
     if isinstance(given, str) and offered is None:
         what = f"{shown(given)} is a column of the file of targets, but targets names no file"
@@ -339,26 +339,25 @@ def _access(graph: Graph, parameters: Parameters, targets: int, offered: Costs |
     return Access(tuple(names), tuple(steps for _, steps in found), offered.values.astype(np.uint64), offered.scale)
 
 
-def _decay(graph: Graph, decay: float | Decay) -> tuple[str, Steps]:
-    """Return a decay in words, and its steps. Raises `InputError`."""
+def _decay(graph: Graph, decay: float | Decay, key: str) -> tuple[str, Steps]:
+    """Return a decay in words, and its steps. Raises `InputError`, which names its place in the job, `key`."""
     if not isinstance(decay, Decay):
-        return f"within {decay:.10g}", _steps(graph, [(decay, 1)])
+        return f"within {decay:.10g}", _steps(graph, [(decay, 1)], key)
     given = {kind: value for kind, value in msgspec.structs.asdict(decay).items() if value is not None}
     if len(given) != 1:
-        raise InputError("shortest-paths.decays: a table needs one key, steps, linear, exponential or gaussian, not "
-                         f"{len(given)}")
+        raise InputError(f"{key}: a table needs one key, steps, linear, exponential or gaussian, not {len(given)}")
     ((kind, value),) = given.items()
     if kind == "steps":
-        return "steps " + " ".join(f"{limit:.10g}:{share:.10g}" for limit, share in value), _steps(graph, value)
+        return "steps " + " ".join(f"{limit:.10g}:{share:.10g}" for limit, share in value), _steps(graph, value, key)
     length = value * graph.scale
     if not 0 < length <= LARGEST_LENGTH:
         most = f"{LARGEST_LENGTH / graph.scale:.3g}"
-        raise InputError(f"shortest-paths.decays: {kind} = {value:.10g} is not a distance above 0, at most {most}")
+        raise InputError(f"{key}: {kind} = {value:.10g} is not a distance above 0, at most {most}")
     return f"{kind} {value:.10g}", by_formula(kind, length, graph.weights.dtype.kind != "f")
 
 
-def _steps(graph: Graph, pairs: Sequence[tuple[float, float]]) -> Steps:
-    """Return steps by pairs of a distance and the share up to it. Raises `InputError`."""
+def _steps(graph: Graph, pairs: Sequence[tuple[float, float]], key: str) -> Steps:
+    """Return steps by pairs of a distance and the share up to it. Raises `InputError`, which names `key`."""
     limits = [limit for limit, _ in pairs]
     shares = [Decimal(repr(share)) * ONE if math.isfinite(share) else Decimal(-1) for _, share in pairs]
     wrong = ""
@@ -369,7 +368,7 @@ def _steps(graph: Graph, pairs: Sequence[tuple[float, float]]) -> Steps:
     elif not all(0 <= share <= ONE and share == int(share) for share in shares):
         wrong = "a share must be from 0 to 1, with at most 6 decimals"
     if wrong:
-        raise InputError(f"shortest-paths.decays: steps: {wrong}")
+        raise InputError(f"{key}: steps: {wrong}")
     kind = np.float64 if graph.weights.dtype.kind == "f" else np.uint64
     return Steps(np.array([scaled(graph, limit) for limit in limits], kind), np.array(shares, np.uint32))
 
