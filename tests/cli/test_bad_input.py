@@ -127,7 +127,7 @@ QUESTIONS = {  # algorithm, instance: keys -> what the line must say, for files 
                 'decays = [9]\nopportunities = "jobs"': "opportunities: 'jobs' is a column of the file of targets, but",
                 "decays = [9]\nopportunities = [1, 2]": "opportunities: 2 numbers for 99 vertices; give one for each",
                 "decays = [9]\ntargets = [1, 2]\nopportunities = [1, -2]": "opportunities: number 2, -2 is negative",
-                "decays = [{ steps = [[9, 1], [9, 0.5]] }]": "decays[0]: steps: distances must be at least 0, and ascend",
+                "decays = [{ steps = [[9, 1], [9, 0.5]] }]": "decays[0]: steps: distances must be at least 0, and",
                 "decays = [9, { steps = [[9, 1.5]] }]": "decays[1]: steps: a share must be from 0 to 1, with at most",
                 "decays = [{ steps = [] }]": "decays[0]: steps: the list is empty",
                 "decays = [9, 8, { linear = 0 }]": "decays[2]: linear = 0 is not a distance above 0, at most 2.81e+14",
