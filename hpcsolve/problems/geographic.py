@@ -136,7 +136,7 @@ LONGITUDE = ("lon", "lng", "long", "longitude")
 NAME = ("name", "address", "city", "place")
 """The first of these that a table has holds the names."""
 LABEL = ("id",)
-TIMES = ("earliest", "latest", "service")
+WINDOW_COLUMNS = ("earliest", "latest", "service")
 """Columns of time windows, which count where a speed makes travel times of distances."""
 
 
@@ -180,7 +180,7 @@ def place_columns(titles: Sequence[object]) -> PlaceColumns:
 
 
 def time_columns(titles: Sequence[object], speed: float | None) -> dict[str, int]:
-    """Return the titles of the columns of `TIMES` that there are, with their positions, and none without a speed.
+    """Return the titles of those of `WINDOW_COLUMNS` that there are, with their positions, and none without a speed.
 
     Raises
     ------
@@ -188,7 +188,7 @@ def time_columns(titles: Sequence[object], speed: float | None) -> dict[str, int
         Two columns have the same title.
     """
     words = [] if speed is None else [word_of(title) for title in titles]
-    found = [_only(words, (word,)) for word in TIMES]
+    found = [_only(words, (word,)) for word in WINDOW_COLUMNS]
     return {str(titles[column]): column for column in found if column is not None}
 
 

@@ -145,7 +145,7 @@ class Tours(ProblemKind):
         found = formats.read(path, precision, **self._options(options))
         problem = with_names(found.problem).fitted(precision)
         # A file that may be read in several ways is named by its costs.
-        several = options or any("weight" in format.takes for format in TSP_FORMATS if format.name == found.format)
+        several = options or any("weight" in format.accepts for format in TSP_FORMATS if format.name == found.format)
         return replace(found, problem=problem, sha256=self.content_hash(problem) if several else found.sha256)
 
     def given(self, problem: Any, options: Mapping[str, Any], precision: Precision) -> Tsp:

@@ -424,7 +424,7 @@ def test_all_names_of_forty_places_are_shown(coordinates, pyplot):
 
 
 def test_pairs_have_the_names_of_their_places(tmp_path):
-    """Places stand for the nearest vertices, two of them for one; a vertex without a place has its own name."""
+    """Two of the places stand for one vertex. A vertex without a place has its own name."""
     (tmp_path / "homes.csv").write_text("name,x,y\nAnn,1,1\nBob,9,1\nCleo,10,0\n")
     town, homes = networkx.Graph([(0, 1, {"weight": 10}), (1, 2, {"weight": 10})]), str(tmp_path / "homes.csv")
     for node, (x, y) in enumerate(((0, 0), (10, 0), (10, 10))):

@@ -220,7 +220,7 @@ GEO = "NAME: g\nTYPE: {}\nDIMENSION: 2\nEDGE_WEIGHT_TYPE: GEO\nNODE_COORD_SECTIO
 
 
 def test_kilometres_of_tsplib(tmp_path: Path) -> None:
-    """GEO is kilometres, also under a speed; costs with time windows are times of an unknown unit."""
+    """GEO is kilometres, also under a speed. Costs with time windows are times of an unknown unit."""
     (tmp_path / "g.tsp").write_text(GEO.format("TSP", ""))
     tsp = read(tmp_path / "g.tsp").problem
     assert (tsp.unit, tsp.cost[0, 1]) == ("km", 145)
