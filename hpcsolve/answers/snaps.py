@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hpcsolve.answers.contents import Column, Contents, Dataset, columns
 from hpcsolve.problems.geographic import DEGREES
@@ -34,6 +36,17 @@ def places_group(*found: Sequence[Snapped]) -> dict[str, dict[str, Column]]:
         "vertex": np.concatenate([one.vertices for one in each]).astype(np.int32),
         "distance": np.concatenate([one.distances for one in each]),
     })}
+
+
+def named_by_places(contents: Contents, role: str, vertices: NDArray[Any]) -> list[Any]:
+    """Return for each vertex the names of the places of a role that it stands for, or without places its own name."""
+    roles, names, at = (np.asarray(contents.value("places", key, ())).tolist() for key in ("role", "name", "vertex"))
+    places: dict[int, list[str]] = {}
+    for one, name, vertex in zip(roles, names, at):
+        if one == role:
+            places.setdefault(vertex, []).append(str(name))
+    own = contents.shown_names()[vertices].tolist()
+    return [", ".join(places.get(vertex, [])) or name for vertex, name in zip(vertices.tolist(), own)]
 
 
 def place_lines(contents: Contents) -> Iterator[str]:

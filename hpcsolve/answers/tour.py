@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.answers import base, rounding
-from hpcsolve.answers.contents import Column, Contents, Dataset, columns, own_unit, stored
+from hpcsolve.answers.contents import Column, Contents, Dataset, Group, columns, own_unit, stored
 from hpcsolve.answers.multipliers import PROOF, multipliers_in
 from hpcsolve.answers.rounding import Worth
 from hpcsolve.answers.schedule import WINDOWS, schedule_in, schedule_line
@@ -47,8 +47,14 @@ LEGS = {
     "load": Dataset("int64", "With a capacity: what the vehicle carries on the leg", "leg", optional=True),
 }
 """The group `/legs`."""
-TOUR_LEGS = {name: LEGS[name] for name in ("cost", "departure")}
+TOUR_LEGS = {
+    "tour": Dataset("int32", "Number of the tour that has the leg, from 0, in the order of /solution/best_costs or, of "
+                    "prizes, /solution/curve_costs", "leg"),
+    **{name: LEGS[name] for name in ("cost", "departure")},
+}
 """The group `/tour_legs`. Several tours have no loads."""
+OF_ALL_TOURS = ("error", "slack", "dearest_error")
+"""Datasets of `/rounding` that hold for all tours of an answer, not for its first alone."""
 NOT_CHECKED = base.Verdict(None, "that no tour exists cannot be checked without solving the instance again")
 COST = "Cost in exact integers: the instance's own unit times /instance/scale"
 
@@ -153,15 +159,18 @@ class Tour:
         return list(zip(costs.tolist(), orders))
 
 
-def _legs_of(tsp: Tsp, question: TourQuestion, tours: Iterable[NDArray[Any]]) -> dict[str, Column]:
-    """Return the columns `LEGS` of tours, one tour after the other."""
+def _legs_of(
+    tsp: Tsp, question: TourQuestion, tours: Iterable[NDArray[Any]], group: Group = TOUR_LEGS
+) -> dict[str, Column]:
+    """Return the columns of `/tour_legs`, or of `/legs` of a single tour."""
     each: dict[str, list[Any]] = {name: [] for name in LEGS}
     for tour in tours:
         each["cost"].append(question.legs_of(tsp, tour))
         each["departure"].append(question.departures(tsp, tour))
         each["load"].append(None if question.loads is None else question.loads.after(tour)[: len(each["cost"][-1])])
     found = {name: None if parts[0] is None else np.concatenate(parts) for name, parts in each.items()}
-    return columns(LEGS, found)
+    found["tour"] = np.repeat(np.arange(len(each["cost"]), dtype=np.int32), [len(legs) for legs in each["cost"]])
+    return columns(group, {name: found[name] for name in group})
 
 
 def proof_of(contents: Contents) -> Multipliers:
@@ -345,7 +354,7 @@ class TourType(base.AnswerType):
             if problem.rounding is None:
                 return places
             return places | rounding.rounding_group(Unrounded(slack=slack_of(problem, asked)))
-        legs = {"legs": _legs_of(problem, asked, [answer.tour]), **places}
+        legs = {"legs": _legs_of(problem, asked, [answer.tour], LEGS), **places}
         if answer.best_tours is not None:
             legs["tour_legs"] = _legs_of(problem, asked, answer.best_tours.reshape(-1, problem.n))
         if answer.curve_tours is not None and answer.curve_offset is not None:
@@ -555,26 +564,36 @@ class TourType(base.AnswerType):
         solution, kind = contents.groups["solution"], "best" if "best_costs" in contents.names else "curve"
         tours, costs = (np.asarray(solution[f"{kind}_{name}"].values) for name in ("tours", "costs"))
         first = np.asarray(contents.value("solution", "curve_offset", np.arange(several + 1) * (len(tours) // several)))
-        cities, own_legs = self.places_of(contents, first, number)
-        chosen: dict[str, Any] = {"tour": tours[cities], "cost": int(costs[number])}
+        own_legs = np.asarray(contents.value("tour_legs", "tour", ())) == number
+        legs = {name: replace(column, values=np.asarray(column.values)[own_legs])
+                for name, column in contents.groups.get("tour_legs", {}).items()
+                if name != "tour" and np.size(column.values) == own_legs.size}
+        chosen: dict[str, Any] = {"tour": tours[slice(*first[number : number + 2].tolist())],
+                                  "cost": int(costs[number])}
+        if "dearest" in solution and "cost" in legs:
+            chosen["dearest"] = int(np.max(legs["cost"].values, initial=0))
         if kind == "curve":
             chosen["prize"] = int(contents.value("solution", "curve_prizes")[number])
         else:
             chosen["optimal"] = bool(contents.value("solution", "optimal")) and costs[number] == costs[0]
         kept = {name: column for name, column in solution.items() if not name.startswith(("best_", "curve_", "arc_"))}
-        legs = {name: replace(column, values=np.asarray(column.values)[own_legs])
-                for name, column in contents.groups.get("tour_legs", {}).items()}
+        chosen_columns = {name: replace(solution[name], values=value) for name, value in chosen.items()}
         return replace(
             contents, attributes={**contents.attributes, "cost": own_unit(int(costs[number]), contents.scale)},
-            groups={**contents.groups, "legs": legs, "solution": {
-                **kept, **{name: replace(solution[name], values=value) for name, value in chosen.items()}}})
+            groups={**contents.groups, "legs": legs, "solution": {**kept, **chosen_columns},
+                    "rounding": self._rounding_of(contents, chosen["tour"], number)})
 
-    def places_of(self, contents: Contents, offset: NDArray[Any], number: int) -> tuple[slice, slice]:
-        """Return where the cities and the legs of one of several tours are, whose cities begin at `offset`."""
-        sizes = np.diff(offset)
-        first_leg = np.append(0, np.where(sizes < 2, 0, sizes - self.is_open(contents)).cumsum())
-        cities, own_legs = (slice(*begins[number : number + 2].tolist()) for begins in (offset, first_leg))
-        return cities, own_legs
+    def _rounding_of(self, contents: Contents, tour: NDArray[Any], number: int) -> dict[str, Column]:
+        """Return what is known of one of the tours of `count` in `/rounding`: all of the answer, of others less."""
+        found = contents.groups.get("rounding", {})
+        if np.array_equal(tour, contents.value("solution", "tour")):
+            return {name: column for name, column in found.items() if name != "best_costs"}
+        # The error of "lexicographic" holds for tours whose dearest leg is at most the answer's before rounding.
+        kept = {name: found[name] for name in OF_ALL_TOURS if name in found and (name, "dearest" in found) !=
+                ("error", True)}
+        if "best_costs" in found:
+            kept |= columns(rounding.ROUNDING, {"cost": str(np.asarray(found["best_costs"].values)[number])})
+        return kept
 
     def stops(self, contents: Contents) -> base.Rows:
         """Return the cities in the order of the tour, with the cost of the leg that follows and the total up to there.

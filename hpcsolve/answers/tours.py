@@ -14,7 +14,7 @@ from hpcsolve.answers.base import AnswerType, Edges, RowBlocks, Rows, Verdict, j
 from hpcsolve.answers.contents import Column, Contents, Dataset, columns, datasets, own_unit, stored
 from hpcsolve.answers.rounding import ROUNDING, Worth, declared, rounding_group
 from hpcsolve.answers.schedule import WINDOWS, schedule_in, time_text
-from hpcsolve.answers.tour import TOUR, TOUR_LEGS, NoTour, Tour
+from hpcsolve.answers.tour import LEGS, TOUR, NoTour, Tour
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.parallel.launch import on_rank_0
@@ -36,6 +36,11 @@ CITIES = {
                      "city", optional=True) for axis in "xyz"},
 }
 """The group `/cities`."""
+BATCH_LEGS = {
+    "instance": Dataset("int32", "Number of the instance whose tour has the leg", "leg"),
+    **{name: LEGS[name] for name in ("cost", "departure")},
+}
+"""The group `/legs`."""
 PLACED = ("tours", "offset")
 """The datasets of `/solution` that have no value for each instance."""
 
@@ -125,7 +130,7 @@ class ToursType(AnswerType):
 
     name, in_words, records = "tours of a batch", "the tours of a batch", (Tours,)
     row_values = "costs"
-    groups = declared("error", "slack", "late", "costs", cities=CITIES, legs=TOUR_LEGS, windows=WINDOWS)
+    groups = declared("error", "slack", "late", "costs", cities=CITIES, legs=BATCH_LEGS, windows=WINDOWS)
 
     def check(self, problem: TspBatch, question: Questions, answer: Tours, comm: Comm) -> Verdict:
         """Check all tours on rank 0, which alone has them."""
@@ -187,7 +192,8 @@ class ToursType(AnswerType):
         if not 0 <= number < count:
             raise InputError(f"the result has {counted(count, 'instance')}, numbered from 0; there is no {number}")
         values = {name: np.asarray(column.values)[number] for name, column in scaled.items() if name not in PLACED}
-        cities, own_legs = TOUR.places_of(contents, np.asarray(contents.value("solution", "offset")), number)
+        cities = slice(*np.asarray(contents.value("solution", "offset"))[number : number + 2].tolist())
+        own_legs = np.asarray(contents.value("legs", "instance", ())) == number
         proven, here = bool(values.get("proven", True)), range(cities.stop - cities.start)
         if not values["found"] and not proven:
             raise InputError(f"of instance {number} no tour was found, and it is not proven that there is none")
@@ -206,7 +212,7 @@ class ToursType(AnswerType):
         for group, rows in (("cities", cities), ("windows", cities), ("legs", own_legs)):
             if group in groups:
                 groups[group] = {name: replace(column, values=np.asarray(column.values)[rows])
-                                 for name, column in contents.groups[group].items()}
+                                 for name, column in contents.groups[group].items() if name != "instance"}
         instance |= {"city_name" if name == "name" else name: column
                      for name, column in groups.pop("cities", {}).items()}
         if (exact := contents.value("rounding", "costs")) is not None:
@@ -301,12 +307,13 @@ def _of_files(batch: TspBatch, questions: Questions, answer: Tours) -> dict[str,
     """
     timed = any(question.windows is not None for question in questions)
     instances = [batch.instance(number) for number in range(batch.count)]
-    each: dict[str, list[Any]] = {name: [] for name in (*TOUR_LEGS, *WINDOWS)}
+    each: dict[str, list[Any]] = {name: [] for name in (*BATCH_LEGS, *WINDOWS)}
     for number, (tsp, found) in enumerate(zip(instances, answer.found)):
         asked, factor = questions[batch.place_of(number)[0]], batch.scale // tsp.scale
         windows = asked.windows or all_day(tsp.n)
         tour = answer.tours[slice(*answer.offset[number : number + 2].tolist())]
         none = np.zeros(legs(tsp.n, asked.path), np.int64)
+        each["instance"].append(np.full(len(none), number, np.int32))
         each["cost"].append(asked.legs_of(tsp, tour) * factor if found else none)
         left = replace(asked, windows=windows).departures(tsp, tour) if timed and found else None
         each["departure"].append(none if left is None else left * factor)
@@ -321,8 +328,9 @@ def _of_files(batch: TspBatch, questions: Questions, answer: Tours) -> dict[str,
     axes = dict(zip("xyz", np.concatenate(points).T)) if same else {}
     cities = {"label": np.concatenate([tsp.labels for tsp in instances]),
               "name": names if any(tsp.city_names for tsp in instances) else None, **axes}
+    kept = [name for name in BATCH_LEGS if timed or name != "departure"]
     found_groups = {"cities": columns(CITIES, cities),
-                    "legs": columns(TOUR_LEGS, {name: whole[name] for name in ("cost", *["departure"] * timed)})}
+                    "legs": columns(BATCH_LEGS, {name: whole[name] for name in kept})}
     return found_groups | ({"windows": columns(WINDOWS, {name: whole[name] for name in WINDOWS})} if timed else {})
 
 

@@ -97,7 +97,7 @@ class Format(Generic[Problem]):
         Function that writes a problem to a path ("-" is standard output). None: the format is only read.
     binary
         Whether the files are not text.
-    takes
+    accepts
         What else `read` takes. "weight": the name of one of several attributes, columns or tables that may have the
         weights. "speed": a speed, with which the file may have time windows.
     growth
@@ -115,12 +115,12 @@ class Format(Generic[Problem]):
     resembles: Callable[[bytes], bool] | None = None
     write: Callable[[Problem, str], None] | None = None
     binary: bool = False
-    takes: tuple[str, ...] = ()
+    accepts: tuple[str, ...] = ()
     growth: float = 11
 
-    def taken(self, **named: Any) -> dict[str, Any]:
-        """Return those of the options that `read` takes and that have a value."""
-        return {name: value for name, value in named.items() if value is not None and name in self.takes}
+    def accepted(self, **named: Any) -> dict[str, Any]:
+        """Return those of the named options that `read` accepts and that have a value."""
+        return {name: value for name, value in named.items() if value is not None and name in self.accepts}
 
 
 def read(
@@ -183,14 +183,14 @@ def read_object(
     if found is None:
         known = ", ".join(format.title for format in TSP_FORMATS if ".json" in format.suffixes)
         raise InputError(f"a dict with the keys {listed(map(str, content))} is no problem; of JSON there are {known}")
-    if weight is not None and "weight" not in found.takes:
+    if weight is not None and "weight" not in found.accepts:
         raise InputError(f"{found.title}: costs are distances; remove weight={weight!r}")
-    return _at_speed(found.read(file, precision, **found.taken(weight=weight, speed=speed)), found, speed)
+    return _at_speed(found.read(file, precision, **found.accepted(weight=weight, speed=speed)), found, speed)
 
 
 def _at_speed(tsp: Tsp, format: Format[Tsp], speed: float | None) -> Tsp:
     """Return an instance with travel times in place of metres, if there is a speed that its reader did not take."""
-    return tsp if speed is None or "speed" in format.takes else at_speed(tsp, speed)
+    return tsp if speed is None or "speed" in format.accepts else at_speed(tsp, speed)
 
 
 def weight_is_of_cities(path: str | os.PathLike[str]) -> bool:
@@ -198,7 +198,7 @@ def weight_is_of_cities(path: str | os.PathLike[str]) -> bool:
     from hpcsolve.formats.known import GRAPH_FORMATS, TSP_FORMATS
 
     _, found = opened(os.fspath(path), (*TSP_FORMATS, *GRAPH_FORMATS))
-    return found is not None and "weight" in found.takes and any(found is format for format in TSP_FORMATS)
+    return found is not None and "weight" in found.accepts and any(found is format for format in TSP_FORMATS)
 
 
 def read_graph(
@@ -258,9 +258,9 @@ def read_instance(
     options
         Positional arguments of `Format.read` after the file.
     weight
-        The attribute or column with the weights, for a format that `takes` it.
+        The attribute or column with the weights, for a format that `accepts` it.
     speed
-        As in `read`, for a format that `takes` it.
+        As in `read`, for a format that `accepts` it.
 
     Raises
     ------
@@ -279,11 +279,11 @@ def read_instance(
     if not any(found is format for format in formats):
         message = f"is {wrong_kind.format(found.title)}"
         raise OtherKindError(message, file.name, None if found.binary else file.first_line)
-    if weight is not None and "weight" not in found.takes:
+    if weight is not None and "weight" not in found.accepts:
         raise file.error(f"there is one weight or cost in this format ({found.title}); remove weight = {shown(weight)}")
     require_free(int(found.growth * len(file.content)), f"reading {file.name}")
     with memory_checked(file.name):
-        problem = found.read(file, *options, **found.taken(weight=weight, speed=speed))
+        problem = found.read(file, *options, **found.accepted(weight=weight, speed=speed))
         return InstanceOf(problem, path, file.sha256, found.name)
 
 

@@ -281,11 +281,11 @@ def _edges_of_cells(file: InputFile, weight: str | None) -> Edges:
     if not rows:
         raise file.error("expected two vertices and perhaps a weight on each line", file.last_line)
     first_line, first = rows[0].line, FirstLine(rows[0].cells)
-    titled = first.has_titles(file, first_line, weight)
+    has_titles = first.has_titles(file, first_line, weight)
     tail, head, weighted = 0, 1, 2 if len(first.cells) == 3 else None
-    if titled or first.names_axes:
+    if has_titles or first.names_axes:
         tail, head, weighted = first.columns(file, first_line, weight)
-    body = rows[1:] if titled else rows
+    body = rows[1:] if has_titles else rows
     if not body:
         raise file.error("there are no edges below the first line", first_line)
     for line, cells in body:
@@ -298,7 +298,7 @@ def _edges_of_cells(file: InputFile, weight: str | None) -> Edges:
     lines = np.array([line for line, _ in body], dtype=np.int64)
     ends = [[cells[column] for _, cells in body] for column in (tail, head)]
     numbers = [sum(records.NUMBER.fullmatch(text) is not None for text in column) for column in ends]
-    if not (titled and first.names_ends) and 0 in numbers and len(body) in numbers:  # names and numbers: perhaps places
+    if not (has_titles and first.names_ends) and 0 in numbers and len(body) in numbers:  # perhaps places
         cure = f"write titles such as {EXAMPLE} above edges, or name,lat,lon above places"
         raise file.error(f"one end of each line is a name, the other one a number; {cure}", body[0].line)
     names: tuple[str, ...] = ()
@@ -311,7 +311,7 @@ def _edges_of_cells(file: InputFile, weight: str | None) -> Edges:
         tails, heads = np.array(both, dtype=np.int64).reshape(-1, 2).T.copy()
         labels, names = np.arange(len(position)), tuple(position)
     values = np.ones(len(body), dtype=np.uint64) if weighted is None else _weights(file, body, weighted)
-    others = [column for column, title in enumerate(first.titles if titled else ())
+    others = [column for column, title in enumerate(first.titles if has_titles else ())
               if column not in (tail, head, weighted) and title not in _EDGE_ID]
     marks = [column for column in others if first.titles[column] == ONE_WAY]
     comments = [decode(text).strip() for text in re.findall(rb"(?m)^[ \t]*[#%]+([^\n]*)", file.content)]

@@ -49,20 +49,20 @@ TSP_FORMATS: tuple[Format[Tsp], ...] = (
         "places", "places", (".csv", ".tsv"),
         "a header such as `name,lat,lon`, then a place on each line, in decimal degrees; distances in metres",
         directed="both ways",
-        read=read_places, signature=looks_like_places, write=write_places, takes=("speed",), growth=4,
+        read=read_places, signature=looks_like_places, write=write_places, accepts=("speed",), growth=4,
     ),
     Format(
         "geojson points", "GeoJSON points", (".geojson", ".json"),
         "Point features and no lines; names are their property `name`; distances in metres",
         directed="both ways",
-        read=read_points, signature=looks_like_points, takes=("speed",),
+        read=read_points, signature=looks_like_points, accepts=("speed",),
     ),
     Format(
         "table answer", "answer of a routing service", (".json",),
         "JSON with `durations` or `distances`, or `sources_to_targets`, as OSRM, openrouteservice and Valhalla answer; "
         "`weight` names one of the two",
         directed="from row to column",
-        read=read_table_answer, signature=looks_like_table_answer, takes=("weight",), growth=40,
+        read=read_table_answer, signature=looks_like_table_answer, accepts=("weight",), growth=40,
     ),
 )
 
@@ -93,25 +93,25 @@ GRAPH_FORMATS: tuple[Format[Graph], ...] = (
         "graphml", "GraphML", (".graphml",), "XML with `<graphml`; needs networkx",
         directed="as `edgedefault` says",
         read=networkx_files.read_graphml, signature=networkx_files.looks_like_graphml,
-        write=networkx_files.write_graphml, takes=("weight",), growth=27,
+        write=networkx_files.write_graphml, accepts=("weight",), growth=27,
     ),
     Format(
         "gml", "GML", (".gml",), "begins with `graph [`; needs networkx",
         directed="as `directed` says; without it not stated",
         read=networkx_files.read_gml, signature=networkx_files.looks_like_gml, write=networkx_files.write_gml,
-        takes=("weight",), growth=22,
+        accepts=("weight",), growth=22,
     ),
     Format(
         "geojson", "GeoJSON", (".geojson", ".json"),
         "LineString features; weights are lengths in metres, or the property that `weight` names",
         directed="not stated",
-        read=read_geojson, signature=looks_like_geojson, takes=("weight",),
+        read=read_geojson, signature=looks_like_geojson, accepts=("weight",),
     ),
     Format(
         "node-link", "node-link JSON", (".json",), "what `networkx.node_link_data` gives; needs networkx",
         directed="as `directed` says; without it not stated",
         read=networkx_files.read_node_link, signature=networkx_files.looks_like_node_link,
-        write=networkx_files.write_node_link, takes=("weight",), growth=15,
+        write=networkx_files.write_node_link, accepts=("weight",), growth=15,
     ),
     Format(
         "metis", "METIS", (".graph", ".metis"), "known by its suffix alone: the neighbours of each vertex",
@@ -124,6 +124,6 @@ GRAPH_FORMATS: tuple[Format[Graph], ...] = (
         "tabs",
         directed="as a comment `# Directed graph` or `# Undirected graph` says; without it not stated",
         read=edge_list.read_edge_list, signature=edge_list.has_edge_titles, resembles=edge_list.looks_like_edge_list,
-        write=edge_list.write_edge_list, takes=("weight",),
+        write=edge_list.write_edge_list, accepts=("weight",),
     ),
 )

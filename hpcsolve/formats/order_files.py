@@ -166,7 +166,7 @@ def windows_of_places(
     Parameters
     ----------
     rows
-        Of each place the line, and by title its cells in columns of `geographic.TIMES`.
+        Of each place the line, and by title its cells in columns of `geographic.WINDOW_COLUMNS`.
 
     Raises
     ------

@@ -235,11 +235,12 @@ class TsplibParts:
             self._refuse_decimal_degrees(section, coordinates)
         kind = DEGREES_MINUTES if weight_type == "GEO" else ""
         try:
-            return from_points(coordinates, weight_type, self.text("NAME"), labels, comment=self.text("COMMENT"),
-                               coordinates_kind=kind)
+            tsp = from_points(coordinates, weight_type, self.text("NAME"), labels, comment=self.text("COMMENT"),
+                              coordinates_kind=kind)
         except OverflowError:
             message = f"the coordinates are so large that a tour of {n} cities may overflow 62 bits; scale them down"
             raise self.file.error(message, section.line) from None
+        return replace(tsp, unit="km") if weight_type == "GEO" else tsp
 
     def _coordinates(self, section: TsplibSection, n: int, axes: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Return the labels, shape (n,), and coordinates, shape (n, axes), of a section with one city on each line."""
@@ -506,8 +507,8 @@ def read_tsplib(file: InputFile, precision: Precision | None = None) -> Tsp:
     kind = parts._instance_type()
     parts._require_supported_sections(kind)
     tsp = parts._read_costs(kind, precision)
-    if kind == "TSPTW":
-        tsp = parts._with_windows(tsp)
+    if kind == "TSPTW":  # costs are times then, whose unit the file does not say
+        tsp = replace(parts._with_windows(tsp), unit="")
     return replace(tsp, notes=not_used([key for key in parts.keys if key not in KEYS], "keyword"))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from hpcsolve.errors import InputError
 from hpcsolve.problems.distances import GREAT_CIRCLE
 from hpcsolve.problems.labels import is_real
+from hpcsolve.problems.rounding import largest_cost
 from hpcsolve.problems.tsp import NO_ARC, Tsp, from_points
 
 DEGREES = "degrees"
@@ -61,8 +63,14 @@ def from_places(
     return replace(tsp, unit="m")
 
 
+METRES: Mapping[str, int] = {"m": 1, "km": 1000}
+"""Units of distances -> metres."""
+
+
 def at_speed(tsp: Tsp, speed: float) -> Tsp:
-    """Return the instance with travel times at one speed, in whole seconds, halves up, in place of its metres.
+    """Return the instance with travel times at one speed, in whole seconds, halves up, in place of its distances.
+
+    Distances that had to be rounded count as they were given.
 
     Parameters
     ----------
@@ -72,25 +80,34 @@ def at_speed(tsp: Tsp, speed: float) -> Tsp:
     Raises
     ------
     InputError
-        The speed is not 0.1 to 10,000 with at most three decimals, or the costs are not exact numbers of metres.
+        The speed is not 0.1 to 10,000 with at most three decimals, or the costs are not in m or km, or too large.
     """
     if not is_real(speed) or not 0.1 <= speed <= 10_000:
         raise InputError(f"instance.speed: {speed!r} is not a number of 0.1 to 10000, in kilometres an hour")
     exact = Fraction(repr(float(speed)))
     if 1000 % exact.denominator:
         raise InputError(f"instance.speed: {speed!r} has more than three decimals; round it")
-    if tsp.unit != "m" or tsp.rounding is not None:
-        found = "are metres that had to be rounded; give them with fewer decimals" if tsp.unit == "m" else \
-            f"are in {tsp.unit}; remove speed" if tsp.unit else \
+    if tsp.unit not in METRES:
+        found = f"are in {tsp.unit}; remove speed" if tsp.unit else \
             "have no known unit; give places with lat and lon, or travel times in place of a speed"
         raise InputError(f"instance.speed: it makes travel times of metres, but the costs of {tsp.name} {found}")
-    top, bottom = 36 * exact.denominator, 10 * tsp.scale * exact.numerator  # 3.6 s a metre at 1 km/h
+    top, bottom = 36 * METRES[tsp.unit] * exact.denominator, 10 * tsp.scale * exact.numerator  # 3.6 s/m at 1 km/h
     missing = tsp.cost == NO_ARC
-    metres = np.where(missing, 0, tsp.cost)
-    if (2 * int(np.abs(metres).max(initial=0)) * top + bottom) >> 63 or bottom >> 62:
-        raise InputError(f"instance.speed: the costs of {tsp.name} have too many digits; give fewer decimals")
-    seconds = (2 * metres * top + bottom) // (2 * bottom)
-    return replace(tsp.with_costs(np.where(missing, NO_ARC, seconds), scale=1), unit="s")
+    distances = np.where(missing, 0, tsp.cost)
+    if (2 * int(np.abs(distances).max(initial=0)) * top + bottom) >> 63 or bottom >> 62:
+        distances = distances.astype(object)  # integers of any size
+    doubled = 2 * distances * top + bottom
+    seconds, past = doubled // (2 * bottom), doubled % (2 * bottom)
+    if tsp.rounding is not None and tsp.rounding.exact is not None:
+        off = 2 * top * math.ceil(tsp.rounding.error * tsp.scale)  # so near to a tie the given distance decides
+        for index in np.flatnonzero(((past < off) | (past >= 2 * bottom - off)) & ~missing).tolist():
+            given = Fraction(tsp.rounding.exact(index)) * tsp.scale
+            seconds.flat[index] = (2 * given * top + bottom) // (2 * bottom)
+    if np.abs(seconds).max(initial=0) > largest_cost(tsp.n):
+        raise InputError(f"instance.speed: the costs of {tsp.name} are too large for sums of seconds; divide them by a "
+                         "power of ten, or remove speed")
+    costs = np.where(missing, NO_ARC, seconds.astype(np.int64))
+    return replace(tsp.with_costs(costs, scale=1, rounding=None), unit="s")
 
 
 def out_of_range(value: float, what: str) -> str | None:
@@ -119,7 +136,7 @@ LONGITUDE = ("lon", "lng", "long", "longitude")
 NAME = ("name", "address", "city", "place")
 """The first of these that a table has holds the names."""
 LABEL = ("id",)
-TIMES = ("earliest", "latest", "service")
+WINDOW_COLUMNS = ("earliest", "latest", "service")
 """Columns of time windows, which count where a speed makes travel times of distances."""
 
 
@@ -163,7 +180,7 @@ def place_columns(titles: Sequence[object]) -> PlaceColumns:
 
 
 def time_columns(titles: Sequence[object], speed: float | None) -> dict[str, int]:
-    """Return the titles of the columns of `TIMES` that there are, with their positions, and none without a speed.
+    """Return the titles of those of `WINDOW_COLUMNS` that there are, with their positions, and none without a speed.
 
     Raises
     ------
@@ -171,7 +188,7 @@ def time_columns(titles: Sequence[object], speed: float | None) -> dict[str, int
         Two columns have the same title.
     """
     words = [] if speed is None else [word_of(title) for title in titles]
-    found = [_only(words, (word,)) for word in TIMES]
+    found = [_only(words, (word,)) for word in WINDOW_COLUMNS]
     return {str(titles[column]): column for column in found if column is not None}
 
 

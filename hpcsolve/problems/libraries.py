@@ -25,6 +25,9 @@ from hpcsolve.problems.rounding import Precision
 from hpcsolve.problems.tsp import Tsp, from_matrix
 from hpcsolve.wording import shown
 
+OSMNX_UNITS: Mapping[str, str] = {"length": "m", "travel_time": "s"}
+"""Attributes of OSMnx's edges -> their units, as its documentation has them (`osmnx.distance`, `osmnx.routing`)."""
+
 
 def from_networkx(
     graph: Any, weight: str | None = "weight", *, directed: bool | None = None, name: str = "", file: bool = False,
@@ -33,7 +36,8 @@ def from_networkx(
     """Return the graph of a networkx graph, directed or not, with or without parallel edges.
 
     If all nodes are integers, they are the labels; else the labels are 0..n-1, and the nodes' texts are the names.
-    Coordinates are what `node_places` finds.
+    Coordinates are what `node_places` finds. Weights have a unit in graphs of OSMnx alone: those that have a `crs`, and
+    an `osmid` at every edge.
 
     Parameters
     ----------
@@ -79,7 +83,9 @@ def from_networkx(
     if graph.is_multigraph() or any(key != weight for _, data in edge_data for key in data):
         a, b = ([position[node] for node in ends] for ends in (tails, heads))
         texts = edge_texts(a, b, values, edge_data, keyed=graph.is_multigraph(), arcs=graph.is_directed() and stated)
-    return replace(converted, coordinates=coordinates, coordinates_kind=kind, notes=notes, edge_texts=texts)
+    of_osmnx = "crs" in graph.graph and all("osmid" in data for data in attributes)
+    unit = OSMNX_UNITS.get(weight or "", "") if of_osmnx and values else ""
+    return replace(converted, coordinates=coordinates, coordinates_kind=kind, notes=notes, edge_texts=texts, unit=unit)
 
 
 def edge_data_of(graph: Any) -> list[EdgeData]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from hpcsolve.problems.distances import great_circle
-from hpcsolve.problems.geographic import DEGREES, DEGREES_MINUTES, TIMES, word_of
+from hpcsolve.problems.geographic import DEGREES, DEGREES_MINUTES, WINDOW_COLUMNS, word_of
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.tsp import NO_ARC, Tsp, TspBatch
 from hpcsolve.wording import counted, not_solved, shown
@@ -41,7 +41,7 @@ def not_used(titles: Sequence[object], what: str = "column") -> tuple[str, ...]:
     text = repr(names if len(names) <= _LONGEST else f"{names[:_LONGEST]}...")[1:-1]
     unsolved = next(filter(None, (not_solved(str(title)) for title in titles)), "")
     end = f"; {unsolved}" if unsolved else ""
-    if not end and {word_of(title) for title in titles}.issuperset(TIMES[:2]):
+    if not end and {word_of(title) for title in titles}.issuperset(WINDOW_COLUMNS[:2]):
         end = "; with instance.speed, in km/h, they are time windows"
     return (f"note:   not used: the {what}{'s' * (len(titles) > 1)} {text}{end}",)
 

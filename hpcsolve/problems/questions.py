@@ -189,9 +189,9 @@ class TourQuestion:
         if missing.any():
             leg = int(np.argmax(missing))
             raise ValueError(f"leg {leg + 1}: no arc from city {tsp.labels[tails[leg]]} to {tsp.labels[heads[leg]]}")
-        taken = set(zip(tails.tolist(), heads.tolist(), strict=True)) if self.forbidden else ()
+        arcs = set(zip(tails.tolist(), heads.tolist(), strict=True)) if self.forbidden else ()
         for a, b in self.forbidden:
-            if (a, b) in taken:
+            if (a, b) in arcs:
                 raise ValueError(f"the tour goes from city {tsp.labels[a]} to {tsp.labels[b]}, which is forbidden")
         self._require_places(tsp, order.astype(np.int64))
         self._require_forced(tsp, order.astype(np.int64))
@@ -285,13 +285,13 @@ class TourQuestion:
 
     def _driven(self, tails: list[int], heads: list[int]) -> NDArray[np.int64]:
         """Return the travel time of each leg at its departure. The legs behind one without an arc have no meaning."""
-        windows, travel, taken, time = self.windows, self.travel_times, list[int](), 0
+        windows, travel, times, time = self.windows, self.travel_times, list[int](), 0
         assert windows is not None and travel is not None
         for tail, head in zip(tails, heads, strict=True):
             leave = max(time, int(windows.earliest[tail])) + int(windows.service[tail])
-            taken.append(travel.takes(tail, head, leave))
-            time = leave + (0 if taken[-1] == NO_ARC else taken[-1])
-        return np.array(taken, np.int64)
+            times.append(travel.takes(tail, head, leave))
+            time = leave + (0 if times[-1] == NO_ARC else times[-1])
+        return np.array(times, np.int64)
 
     def departures(self, tsp: Tsp, tour: ArrayLike) -> NDArray[np.int64] | None:
         """Return when the traveller leaves each city that a leg leads from, or None without time windows."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from hpcsolve.analysis import plot
 from hpcsolve.analysis.load import Result
-from hpcsolve.analysis.plot.canvas import kind_of_answer, svg
+from hpcsolve.analysis.plot.canvas import RASTER_FROM, kind_of_answer, svg
 from hpcsolve.analysis.plot.distances import MOST_PATHS, quantity_of
 from hpcsolve.analysis.plot.maps import network_of, places_of
 from hpcsolve.analysis.plot.streets import has_streets
@@ -35,17 +35,31 @@ FIELDS = 4
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture: the function that draws it, what it shows in words, its size in inches, and whether it is a map."""
+    """A picture of a result.
+
+    Attributes
+    ----------
+    draw
+        Draws it on given axes.
+    text
+        What it shows.
+    size, narrow
+        Width and height in inches, on a wide page and on a telephone. None: one drawing is for both.
+    """
 
     draw: Callable[..., Any]
     text: str
     size: tuple[float, float] = (WIDTH, HEIGHT)
     is_map: bool = False
+    narrow: tuple[float, float] | None = None
 
 
 def answer_pictures(result: Result) -> Iterator[Picture]:
     """Yield the pictures of the answer."""
-    kind, on_map = kind_of_answer(result), partial(Picture, size=_map_size(result), is_map=True)
+    kind, names = kind_of_answer(result), _names_on_map(result)
+    size = _map_size(result, WIDE if names >= MANY_NAMES else WIDTH)
+    narrow = _map_size(result, WIDTH) if MANY_NAMES <= names <= RASTER_FROM else None
+    on_map = partial(Picture, size=size, is_map=True, narrow=narrow)
     on_network = has_streets(result) if kind == "tour" else kind in OVER_NETWORKS and result.coordinates is not None
     network = (on_network and network_of(result)) or False  # read once for all maps
     below = ", over the network in grey" if network else ""
@@ -57,7 +71,7 @@ def answer_pictures(result: Result) -> Iterator[Picture]:
             text = f"The stops over time, {schedule_line(result.contents, schedule)}. Light blue are the windows in " \
                    "which a service may begin."
             high = STOPS_ABOVE + STOP_HEIGHT * len(schedule.city)
-            yield Picture(plot.plot_schedule, text, (WIDE, high), is_map=True)
+            yield Picture(plot.plot_schedule, text, (WIDE, high), is_map=True, narrow=(WIDTH, high))
         if result.contents.value("solution", "curve_prizes") is not None:
             what = "for each cost" if schedule is None else "by each end"
             yield Picture(plot.plot_prizes, f"The most prize that a tour can have {what}.")
@@ -114,12 +128,16 @@ def search_pictures(result: Result) -> Iterator[Picture]:
         yield Picture(plot.plot_colonies, f"The best cost of each of {len(costs)} colonies.")
 
 
-def _map_size(result: Result) -> tuple[float, float]:
-    """Return the size of a map, whose height fits the coordinates, and whose width fits the names."""
-    places, kind = places_of(result), kind_of_answer(result)
-    names = len(result.tour) if kind == "tour" else len(result.terminals) if kind == "tree" else 0
-    width = WIDE if names >= MANY_NAMES else WIDTH
-    if places is None and kind == "paths":
+def _names_on_map(result: Result) -> int:
+    """Return how many names a map would have if all had room."""
+    kind = kind_of_answer(result)
+    return len(result.tour) if kind == "tour" else len(result.terminals) if kind == "tree" else 0
+
+
+def _map_size(result: Result, width: float) -> tuple[float, float]:
+    """Return the size of a map of this width, whose height fits the coordinates."""
+    places = places_of(result)
+    if places is None and kind_of_answer(result) == "paths":
         return WIDTH, 1.2 + 0.4 * min(len(result.distance), MOST_PATHS)
     if places is None:
         return width, width * 0.8
@@ -130,16 +148,20 @@ def _map_size(result: Result) -> tuple[float, float]:
 
 
 def figure(result: Result, picture: Picture, name: str) -> Markup:
-    """Return a picture as a figure with caption, or the reason why it cannot be drawn.
+    """Return a picture as a figure with caption, for a wide page and for a narrow one, or why it cannot be drawn.
 
     Parameters
     ----------
     name
         As in `analysis.plot.canvas.svg`.
     """
+    sizes = {"drawn": picture.size}
+    if picture.narrow is not None:
+        sizes = {"for-wide": picture.size, "for-narrow": picture.narrow}
     try:
-        drawn = Markup(svg(partial(picture.draw, result), picture.size, name, picture.text))
+        drawn = [element("div", Markup(svg(partial(picture.draw, result), size, name + page[4:5], picture.text)),
+                         class_=page) for page, size in sizes.items()]
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # the file may hold anything
-        drawn = element("p", f"This cannot be drawn, the result is damaged: {error}", class_="warning")
+        drawn = [element("p", f"This cannot be drawn, the result is damaged: {error}", class_="warning")]
     kind = "chart" if not picture.is_map else "wide map" if picture.size[0] > WIDTH else "map"
-    return element("figure", element("div", drawn, class_="drawn"), element("figcaption", picture.text), class_=kind)
+    return element("figure", *drawn, element("figcaption", picture.text), class_=kind)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from hpcsolve.analysis import plot
@@ -99,12 +99,13 @@ def overview(runs: Runs, name: str) -> Iterator[Markup]:
     """
     best, (numbers,) = runs.best, summary(runs.table).rows
     mean, least, most, deviation = (numbers[column] for column in ("mean", "minimum", "maximum", "deviation"))
-    found = f"All cost {words.shown(least)}." if least == most else \
-        f"The best, of seed {best.seed}, costs {words.shown(least)}{_above(mean, least, '; the mean is ')}."
+    measured = partial(words.with_unit, best.result)
+    found = f"All cost {measured(least)}." if least == most else \
+        f"The best, of seed {best.seed}, costs {measured(least)}{_above(mean, least, '; the mean is ')}."
     yield element("p", f"These are {len(runs.runs)} runs of one job, which differ in the seed alone. {found}")
     yield pairs([
-        ("best", words.shown(least)), ("mean", words.shown(mean)), ("standard deviation", f"{deviation:.4g}"),
-        ("median", words.shown(numbers["median"])), ("worst", words.shown(most)),
+        ("best", measured(least)), ("mean", measured(mean)), ("standard deviation", measured(f"{deviation:.4g}")),
+        ("median", measured(numbers["median"])), ("worst", measured(most)),
     ])
     drawn = (figure(best.result, picture, f"{name}o{i}") for i, picture in enumerate(_pictures(runs, least == most)))
     yield element("div", *drawn, class_="charts")
@@ -123,7 +124,8 @@ def _row(run: Run, cost: Any, least: float, best: bool) -> list[object]:
     exact = cost if isinstance(cost, int) else exact_text(cost)
     seed = element("span", run.seed, *([" ", element("span", "best", class_="mark")] if best else []))
     above = words.percent(float(cost) / least - 1) if least > 0 else words.NONE
-    return [seed, exact, above, lower, gap, f"{words.seconds_of(run.result):.3g}", run.file]
+    cost_shown, seconds = words.with_unit(run.result, str(exact)), f"{words.seconds_of(run.result):.3g}"
+    return [seed, cost_shown, above, lower, gap, seconds, run.file]
 
 
 def _pictures(runs: Runs, same: bool) -> Iterator[Picture]:

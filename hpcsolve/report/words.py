@@ -89,7 +89,9 @@ def _tour_goal(result: Result) -> str:
 def _what_costs_are(result: Result) -> str:
     network, unit, speed = result.contents.value("instance", "network"), unit_of(result), result.contents.speed
     if speed is not None:
-        way = "as the crow flies" if network is None else f"along the shortest ways in the graph {network}"
+        known = result.contents.value("instance", "coordinates_kind")
+        way = f"along the shortest ways in the graph {network}" if network is not None else \
+              "as the crow flies" if known else "along the given distances"
         return f" Costs are travel times in seconds {way}, at {speed:g} km/h."
     if network is not None:
         return f" Costs are the shortest distances in the graph {network}{f', in {unit}' if unit else ''}."
@@ -153,8 +155,7 @@ def _tour_answer(result: Result) -> Iterator[str]:
     late = Worth(result.contents).late_words()
     if prize := TOUR.prize_words(result.contents):
         yield f"The prize of the {what} is {prize}."
-    cost = with_unit(result, result.cost) if _has_unit(result) else shown(result.cost)
-    yield f"The {what} costs {cost}{exact}{TOUR.cost_suffix(result.contents)}{late}."
+    yield f"The {what} costs {with_unit(result, result.cost)}{exact}{TOUR.cost_suffix(result.contents)}{late}."
     if (schedule := schedule_in(result.contents)) is not None:
         yield f"It takes the time {schedule_line(result.contents, schedule)}."
     yield _how_good(result, what)
@@ -222,9 +223,9 @@ def farthest_pairs(result: Result) -> tuple[tuple[str, str, str], list[list[obje
 
 
 def bounds_of(result: Result) -> tuple[str, str, str]:
-    """Return the lower and the upper bound on the optimum, and a bound on the relative gap, rounded up: `3.4 %`.
+    """Return the lower and the upper bound on the optimum with their unit, and one on the relative gap: `20 %`.
 
-    The upper bound is the cost of the answer. A dash stands for what is not known.
+    The gap is rounded up. The upper bound is the cost of the answer. A dash stands for what is not known.
     """
     worth = Worth(result.contents)
     bound, cost = worth.bound(), worth.cost()
@@ -232,7 +233,7 @@ def bounds_of(result: Result) -> tuple[str, str, str]:
     upper = result.cost if cost is None else rounding.upward(cost)
     gap = 0.0 if lower == upper else (upper - lower) / lower if lower > 0 else math.nan
     in_words = NONE if math.isnan(gap) else f"{rounding.at_most(100 * Fraction(repr(gap)), 3)} %"
-    return shown(lower), shown(upper), in_words
+    return with_unit(result, lower), with_unit(result, upper), in_words
 
 
 def unit_of(result: Result) -> str:
@@ -246,9 +247,10 @@ def unit_of(result: Result) -> str:
     return "m" if result.contents.value("instance", "coordinates_kind", "") == DEGREES and not by_streets else ""
 
 
-def with_unit(result: Result, value: float) -> str:
-    """Return a cost with its unit where that is known, or a dash for NaN."""
-    return shown(value) if math.isnan(value) else f"{shown(value)} {unit_of(result)}".rstrip()
+def with_unit(result: Result, value: float | str) -> str:
+    """Return the value of an answer, or its text, with its unit where it has one that is known, or a dash for NaN."""
+    text = value if isinstance(value, str) else shown(value)
+    return text if text == NONE or not _has_unit(result) else f"{text} {unit_of(result)}".rstrip()
 
 
 def name_of(result: Result) -> str:

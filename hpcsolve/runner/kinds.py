@@ -53,7 +53,7 @@ STOPS = "stops"
 """The key of the table `instance = { file = ..., stops = ... }` with the cities of a tour in a graph."""
 NETWORK_OPTIONS = ("coordinates", "directed", "terminals", "weight")
 """The other keys of the table `instance = { file = ..., ... }` of a graph."""
-_IN_WORDS = {"m": "metres", **{symbol: f"{unit}s" for unit, symbol in SYMBOLS.items()}}
+_IN_WORDS = {"m": "metres", "km": "kilometres", **{symbol: f"{unit}s" for unit, symbol in SYMBOLS.items()}}
 """Units of costs -> words for them."""
 BATCH = "batch"
 """The key of the table `instance = { batch = ... }`, and the name of the kind of problem."""
@@ -145,7 +145,7 @@ class Tours(ProblemKind):
         found = formats.read(path, precision, **self._options(options))
         problem = with_names(found.problem).fitted(precision)
         # A file that may be read in several ways is named by its costs.
-        several = options or any("weight" in format.takes for format in TSP_FORMATS if format.name == found.format)
+        several = options or any("weight" in format.accepts for format in TSP_FORMATS if format.name == found.format)
         return replace(found, problem=problem, sha256=self.content_hash(problem) if several else found.sha256)
 
     def given(self, problem: Any, options: Mapping[str, Any], precision: Precision) -> Tsp:
@@ -234,12 +234,11 @@ class Tours(ProblemKind):
 
     def headline(self, problem: Tsp) -> str:
         """Return `eu-capitals, 27 cities, symmetric`, and the unit of the costs if the input says it."""
-        unit = f", costs in {_IN_WORDS.get(problem.unit, problem.unit)}" if problem.unit else ""
-        unit = f", costs are shortest distances in {problem.network}" if problem.network else unit
+        costs = _with_unit("costs", problem, f" along shortest paths in {problem.network}" if problem.network else "")
         before = f", {counted(len(problem.precedences), 'precedence')}" if problem.precedences else ""
         symmetry = "symmetric" if problem.symmetric else "asymmetric"
         windows = "" if problem.windows is None else ", with time windows"
-        return f"{problem.name}, {counted(problem.n, 'city')}, {symmetry}{before}{windows}{unit}"
+        return f"{problem.name}, {counted(problem.n, 'city')}, {symmetry}{before}{windows}{costs}"
 
     def values(self, instance: InstanceOf[Any]) -> dict[str, Any]:
         """Return names, sizes and cities, but not the costs."""
@@ -304,10 +303,10 @@ class Graphs(ProblemKind):
         return self.content_hash(instance.problem)
 
     def headline(self, problem: Graph) -> str:
-        """Return `NY, 264346 vertices, 730100 arcs, directed`."""
+        """Return `NY, 264346 vertices, 730100 arcs, directed`, and the unit of the weights if the input says it."""
         edges = f"{counted(problem.edges, 'edge')}, undirected"
         arcs = f"{counted(problem.arcs, 'arc')}, directed" if problem.directed else edges
-        return f"{problem.name}, {counted(problem.n, 'vertex')}, {arcs}"
+        return f"{problem.name}, {counted(problem.n, 'vertex')}, {arcs}{_with_unit('weights', problem)}"
 
     def values(self, instance: InstanceOf[Any]) -> dict[str, Any]:
         """Return names, sizes and vertices, but not the arcs."""
@@ -318,6 +317,12 @@ class Graphs(ProblemKind):
             "vertex_name": graph.vertex_names or None,
         }
         return {**super().values(instance), **own}
+
+
+def _with_unit(what: str, problem: Tsp | Graph, more: str = "") -> str:
+    """Return `, costs in metres` and what else is to be said of them, or "" if there is neither."""
+    unit = f" in {_IN_WORDS.get(problem.unit, problem.unit)}" if problem.unit else ""
+    return f", {what}{unit}{more}" if unit or more else ""
 
 
 def network_of_stops(path: str, options: Mapping[str, Any]) -> GraphInstance:
@@ -419,10 +424,11 @@ class SteinerProblems(Graphs):
         return require_problem(super().given(problem, options, precision))
 
     def headline(self, problem: Graph) -> str:
-        """Return `alue7080, 34479 vertices, 55494 edges, 2344 terminals`."""
+        """Return `alue7080, 34479 vertices, 55494 edges, 2344 terminals`, and the unit as `Graphs.headline`."""
         assert problem.terminals is not None
-        terminals = counted(len(problem.terminals), "terminal")
-        return f"{problem.name}, {counted(problem.n, 'vertex')}, {counted(problem.edges, 'edge')}, {terminals}"
+        sizes = [counted(problem.n, "vertex"), counted(problem.edges, "edge"),
+                 counted(len(problem.terminals), "terminal")]
+        return f"{', '.join([problem.name, *sizes])}{_with_unit('weights', problem)}"
 
     def values(self, instance: InstanceOf[Any]) -> dict[str, Any]:
         """Return the values of a graph, and the terminals."""

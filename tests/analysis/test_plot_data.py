@@ -18,8 +18,9 @@ from hpcsolve.problems.generate.graph import road_steiner
 from hpcsolve.problems.generate.plane import road_graph
 from hpcsolve.problems.generate.tsp import clustered_tsp, uniform_tsp
 from hpcsolve.problems.libraries import from_networkx
-from hpcsolve.problems.tsp import from_costs
-from hpcsolve.report.pictures import _map_size
+from hpcsolve.problems.tsp import from_costs, from_points
+from hpcsolve.report.pictures import WIDE, _map_size
+from hpcsolve.report.words import farthest_pairs
 from tests.analysis.results import FRIENDS, changed, solved
 from tests.answers.test_edges import PLACES, streets
 
@@ -415,11 +416,39 @@ def test_all_names_of_forty_places_are_shown(coordinates, pyplot):
     names = tuple(f"{street} Street {n}" for n, street in enumerate(["Alder", "Birch", "Juniper", "Elm"] * 10))
     given = None if coordinates == "none" else places
     result = solved(from_costs(cost, "forty", coordinates=given, city_names=names), "edge-assembly", population=5)
-    axes = pyplot.subplots(figsize=_map_size(result), layout="constrained")[1]
+    axes = pyplot.subplots(figsize=_map_size(result, WIDE), layout="constrained")[1]
     assert plot.plot_tour(result, axes) is axes
     found, _ = assert_apart(axes)
     expected = [f"{place} {name}" for place, name in enumerate(result.tour_labels, 1)]
     assert [text.get_text() for text in axes.texts] == expected and len(found) == 40
+
+
+def test_pairs_have_the_names_of_their_places(tmp_path):
+    """Two of the places stand for one vertex. A vertex without a place has its own name."""
+    (tmp_path / "homes.csv").write_text("name,x,y\nAnn,1,1\nBob,9,1\nCleo,10,0\n")
+    town, homes = networkx.Graph([(0, 1, {"weight": 10}), (1, 2, {"weight": 10})]), str(tmp_path / "homes.csv")
+    for node, (x, y) in enumerate(((0, 0), (10, 0), (10, 10))):
+        town.nodes[node].update(x=x, y=y)
+    from_homes = farthest_pairs(solved(town, "shortest-paths", sources=homes))
+    assert from_homes[1] == [["Ann", 2, "20"], ["Ann", 1, "10"], ["Bob, Cleo", 2, "10"]]
+    to_homes = farthest_pairs(solved(town, "shortest-paths", sources=[2], targets=homes))
+    assert to_homes[1] == [[2, "Ann", "20"], [2, "Bob, Cleo", "10"]]
+    matrix = solved(town, "steiner-kmb", terminals=homes, mode="kmb", matrix=True)
+    assert farthest_pairs(matrix)[1] == [["Ann", "Bob, Cleo", "10"]]
+
+
+def test_names_without_room_leave_their_numbers(pyplot):
+    """On the small map of a telephone, each number stands there once, most of them without the name."""
+    names = tuple(f"{n} Long Winding Street" for n in range(80))
+    tsp = from_points(np.random.default_rng(5).uniform(0, 100, (80, 2)), "EUC_2D", "eighty", np.arange(80),
+                      city_names=names)
+    axes = plot.plot_tour(solved(tsp, "ant-colony", stop={"iterations": 2}),
+                          pyplot.subplots(figsize=(4.8, 4.8), layout="constrained")[1])
+    found, _ = assert_apart(axes)
+    texts = [text.get_text() for text in axes.texts]
+    numbers, named = [int(text.split()[0]) for text in texts], [text for text in texts if "Street" in text]
+    assert len(set(numbers)) == len(found) > 2 * len(named) > 0 and set(numbers) <= set(range(1, 81))
+    assert f"{len(named)} of 80 names shown" in axes.get_xlabel()
 
 
 def test_arrows_lead_from_each_stop_to_the_next(pyplot):

@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 from html.parser import HTMLParser
+from importlib.resources import files as files_of
 
 import h5py
 import numpy as np
@@ -11,8 +12,9 @@ import pytest
 
 from hpcsolve.errors import InputError
 from hpcsolve.output.hdf5 import write_result
+from hpcsolve.problems.generate.tsp import uniform_tsp
 from hpcsolve.report import page
-from tests.analysis.results import HOSTILE, PROBLEMS, hostile
+from tests.analysis.results import HOSTILE, PROBLEMS, hostile, solved
 from tests.cli.seen import error_line
 
 pytest.importorskip("matplotlib", reason="no matplotlib (extra `plot`)")
@@ -74,6 +76,21 @@ def test_a_page_of_each_kind(name, files, results):
                  result.contents.value("provenance", "source_sha256"), result.algorithm):
         assert word in said
     assert "damaged" not in said
+
+
+def test_a_narrow_page_has_its_own_drawings():
+    """With 20 names a map is drawn twice, and style and drawing keep each picture within a telephone's width."""
+    text = page.section(page.Run("a.h5", solved(uniform_tsp(20))), "heading", "r1")
+    widths = {kind: [float(width) / 72 for width in re.findall(rf'class="{kind}"><svg[^>]*viewBox="0 0 ([\d.]+)', text)]
+              for kind in ("for-wide", "for-narrow", "drawn")}
+    assert widths == {"for-wide": [pytest.approx(7.2)], "for-narrow": [pytest.approx(4.8)],
+                      "drawn": [pytest.approx(4.8)]}
+    reader = read(text)
+    assert len(reader.ids) == len(set(reader.ids)) and set(reader.references) <= set(reader.ids)
+    style = (files_of("hpcsolve.report") / "style.css").read_text()
+    narrow = style[style.index("@media screen and (max-width: 40rem)"):]
+    assert ".for-narrow { display: none; }" in style[: -len(narrow)] and "min-width" not in narrow
+    assert ".for-wide { display: none; }\n  .for-narrow { display: block; }" in narrow
 
 
 def said(files, *names):

@@ -10,7 +10,7 @@ import pytest
 from hpcsolve.problems.tsp import from_matrix
 from hpcsolve.report.page import _several
 from hpcsolve.report.stops import stops_of
-from hpcsolve.report.words import answer, problem
+from hpcsolve.report.words import answer, bounds_of, problem
 from tests.analysis.results import changed, solved
 
 TRIANGLE = [[0, 15, 20], [30, 0, 40], [50, 60, 0]]  # 0 -> 1 -> 2 -> 0 costs 105, the other way round 110
@@ -52,6 +52,9 @@ def test_metres_between_latitudes():
     legs, arrivals = ([int(row[column] or 0) for row in rows] for column in (2, 3))
     assert sorted(legs) == [0, degree, degree, 2 * degree] and arrivals == list(accumulate(legs))
     assert [row[1] for row in rows if "b>" in row[1]] == ["<b>"], "escaped where it is put into the page"
+    assert bounds_of(solved(places)) == (f"{4 * degree} m", f"{4 * degree} m", "0 %")
+    weighted = solved(places, objective="latency")
+    assert bounds_of(weighted)[1] == str(weighted.cost), "a weighted sum of metres has no unit"
 
 
 def test_times_of_day():

@@ -14,6 +14,7 @@ import pytest
 
 from hpcsolve import load, solve
 from hpcsolve.analysis.export import EXPORTERS
+from hpcsolve.answers.tour import TOUR
 from hpcsolve.errors import InputError
 from hpcsolve.formats import read_tour
 from tests.cli.seen import error_line
@@ -110,6 +111,9 @@ def test_all_of_several_tours(export, folder, tmp_path):
         assert [[7, 8, 9, 11].index(label) for label in labels] == tour
         assert read_tour(tmp_path / "best.tour").tolist() == labels
     assert list(several.to_pandas()["leg"]) == [int(row["leg"]) for row in rows]
+    with h5py.File(folder / "best.h5") as file:  # as a reader without hpcsolve adds them up
+        sums = np.bincount(file["tour_legs/tour"][()], file["tour_legs/cost"][()])
+        assert sums.tolist() == file["solution/best_costs"][()].tolist()
 
 
 def test_the_tours_of_a_curve_with_their_times(export):
@@ -122,6 +126,25 @@ def test_the_tours_of_a_curve_with_their_times(export):
         ["2", "5700", "12", "0", "", "0", "2000"], ["2", "5700", "12", "2", "2000", "3500", "700"],
         ["2", "5700", "12", "1", "4200", "4200", "1500"],
     ]
+
+
+def test_each_of_several_tours_has_its_own_numbers():
+    """What is known of the first tour alone is missing of the others: how late it is, and its legs before rounding."""
+    costs = np.array([[0, 1.26, 2.24, 3.31], [4.18, 0, 1.28, 2.22], [4.16, 3.36, 0, 1.23], [4.21, 2.25, 3.37, 0]])
+    for objective, keys in (("lexicographic", {}), ("finish", {"windows": {1: (0, 90)}})):
+        several = solve(costs, objective=objective, best=3, round=0.1, **keys, **HERE).contents
+        assert TOUR.count(several) == 3
+        for number in range(3):
+            one = TOUR.one_of(several, number)
+            legs = one.value("legs", "cost").tolist()
+            order = [*one.value("solution", "tour").tolist(), 0]
+            assert one.value("rounding", "cost") == several.value("rounding", "best_costs")[number]
+            if objective == "lexicographic":
+                assert float(one.value("rounding", "cost")) == pytest.approx(sum(costs[order[:-1], order[1:]]))
+                assert one.value("rounding", "dearest") == (str(costs[order[-2], 0]) if number == 0 else None)
+                assert one.value("solution", "dearest") == max(legs) == 42
+            assert (one.value("rounding", "slack") is None) == (objective == "lexicographic")
+            assert (one.value("rounding", "error") is None) == (objective == "lexicographic" and number > 0)
 
 
 def test_a_tour_and_paths_as_routes(export, folder):

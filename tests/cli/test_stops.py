@@ -67,7 +67,7 @@ def test_a_job_with_stops(tmp_path, hpcsolve):
         'instance = { file = "city.graphml", weight = "minutes", stops = ["Fair", "Mill", "Dock"] }\n')
     done = hpcsolve("run", "job.toml", "--device", "cpu", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "3 cities, asymmetric, costs are shortest distances in city" in done.stdout
+    assert "3 cities, asymmetric, costs along shortest paths in city" in done.stdout
     verified = hpcsolve("verify", "tour.h5", cwd=tmp_path)
     assert verified.returncode == 0 and "PASS" in verified.stdout, verified.stderr
     named = package.solve(network(), stops=["Fair", "Mill", "Dock"], weight="minutes", **HERE)

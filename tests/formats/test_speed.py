@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import networkx
 import numpy as np
 import pytest
 from hypothesis import given
@@ -17,6 +18,7 @@ import hpcsolve
 from hpcsolve.errors import InputError
 from hpcsolve.formats import read
 from hpcsolve.problems.geographic import at_speed, from_places
+from hpcsolve.problems.libraries import from_networkx
 from hpcsolve.problems.rounding import LARGEST_SUM
 from hpcsolve.problems.tsp import NO_ARC, Tsp, from_matrix
 
@@ -41,6 +43,17 @@ def test_seconds_are_exact(speed: float, metres: int) -> None:
     found = at_speed(Tsp(**{**vars(tsp), "unit": "m"}), speed)
     exact = Fraction(metres, 1000) / Fraction(repr(speed)) * 3600
     assert (int(found.cost[0, 1]), found.unit, found.scale) == (int((2 * exact + 1) // 2), "s", 1)
+
+
+def test_large_numbers_of_metres() -> None:
+    """Products of more than 63 bits are exact, and sums of seconds that would be too large are refused."""
+    def seconds(metres: object) -> int:
+        tsp = from_matrix(np.array([[0, metres], [metres, 0]]), "m")
+        return int(at_speed(Tsp(**{**vars(tsp), "unit": "m"}), 0.1).cost[0, 1])
+
+    assert seconds(5 * 10**16 + 1) == 36 * (5 * 10**16 + 1)
+    with pytest.raises(InputError, match="the costs of m are too large for sums of seconds"):
+        seconds(10**17)
 
 
 def test_missing_arcs_stay_missing() -> None:
@@ -168,3 +181,49 @@ def test_visits_along_streets(tmp_path: Path) -> None:
     assert list(answer.tour_labels) == ["a", "c", "b"]
     assert answer.contents.value("windows", "earliest").tolist() == [28800, 32400, 29400]
     assert abs(answer.cost - (32400 + leg)) <= 1 and answer.contents.unit == "s"
+
+
+def osmnx_graph(*streets: tuple[int, int, float], mark: str = "crs") -> networkx.MultiDiGraph:
+    """Return a graph with what OSMnx gives graphs and edges, but for another name of its `crs`."""
+    graph = networkx.MultiDiGraph(**{mark: "epsg:4326"})
+    for way, (tail, head, length) in enumerate(streets):
+        graph.add_edge(tail, head, osmid=way, length=length, travel_time=length / 5, lanes=2)
+    return graph
+
+
+def test_units_of_osmnx() -> None:
+    """Lengths are in metres and travel times in seconds, if the graph is certainly one of OSMnx."""
+    graph = osmnx_graph((1, 2, 10.0), (2, 1, 20.0))
+    found = {weight: from_networkx(graph, weight).unit for weight in ("length", "travel_time", "lanes", None)}
+    assert found == {"length": "m", "travel_time": "s", "lanes": "", None: ""}
+    assert from_networkx(osmnx_graph((1, 2, 10.0), mark="name"), "length").unit == ""
+    graph.add_edge(1, 2, length=5.0)
+    assert from_networkx(graph, "length").unit == "", "an edge has no osmid"
+
+
+def test_a_speed_in_streets_of_osmnx(tmp_path: Path) -> None:
+    """Lengths of full precision become the seconds of the given numbers, though as costs they had to be rounded."""
+    lengths = (12.5, 12.499999999999998, 1e5 / 3, 1 / 3)  # too far apart for integers with the same scale
+    graph = osmnx_graph(*((way, way % 4 + 1, length) for way, length in enumerate(lengths, 1)))
+    keys = {"device": "cpu", "stops": [1, 2, 3, 4], "weight": "length"}
+    answer = hpcsolve.solve(graph, "held-karp", **keys, speed=18)
+    assert answer.to_pandas()["leg"].tolist() == [3, 2, 6667, 0] and answer.contents.unit == "s"
+    networkx.write_graphml(graph, tmp_path / "town.graphml")
+    keys["weight"] = "travel_time"
+    assert hpcsolve.solve(tmp_path / "town.graphml", "held-karp", **keys).contents.unit == "s"
+    with pytest.raises(InputError, match="the costs of graph are in s; remove speed"):
+        hpcsolve.solve(graph, "held-karp", speed=18, **keys)
+
+
+GEO = "NAME: g\nTYPE: {}\nDIMENSION: 2\nEDGE_WEIGHT_TYPE: GEO\nNODE_COORD_SECTION\n" \
+      "1 48.12 16.22\n2 47.04 15.26\n{}EOF\n"
+
+
+def test_kilometres_of_tsplib(tmp_path: Path) -> None:
+    """GEO is kilometres, also under a speed. Costs with time windows are times of an unknown unit."""
+    (tmp_path / "g.tsp").write_text(GEO.format("TSP", ""))
+    tsp = read(tmp_path / "g.tsp").problem
+    assert (tsp.unit, tsp.cost[0, 1]) == ("km", 145)
+    assert read(tmp_path / "g.tsp", speed=72.5).problem.cost[0, 1] == 7200
+    (tmp_path / "g.tsp").write_text(GEO.format("TSPTW", "TIME_WINDOW_SECTION\n1 0 900\n2 0 900\n"))
+    assert read(tmp_path / "g.tsp").problem.unit == ""

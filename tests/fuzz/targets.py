@@ -118,7 +118,7 @@ def _with_options(sample: Sample) -> Sample:
     if sample.reader is not read_graph:
         return sample
     known = next(format for format in GRAPH_FORMATS if format.name == sample.format)
-    weights = [{}, {"weight": "km"}, {"weight": "length"}] if "weight" in known.takes else [{}]
+    weights = [{}, {"weight": "km"}, {"weight": "length"}] if "weight" in known.accepts else [{}]
     ways = ({}, {"directed": True}, {"directed": False})
     options = [{**weight, **directed} for weight in weights for directed in ways]
 

@@ -487,8 +487,8 @@ def test_a_batch_with_windows_says_for_which_tours_its_bound_holds(tmp_path):
     costs = np.array([[[0, 10.4], [10.4, 0]], [[0, 3.3], [3.3, 0]]])
     found = hpcsolve.solve(costs, device="cpu", windows=tmp_path / "late.csv", path="open", start=0, round=1)
     assert [*answer_lines(found.contents)][1] == (
-        "costs:  3 to 10, mean 6.5 (exactly 3.3 to 10.4; before rounding, each optimum that keeps all windows with 0.5 to "
-        "spare is at most 0.5 less; in the costs before rounding a tour is 0.4 late for a window)")
+        "costs:  3 to 10, mean 6.5 (exactly 3.3 to 10.4; before rounding, each optimum that keeps all windows with 0.5 "
+        "to spare is at most 0.5 less; in the costs before rounding a tour is 0.4 late for a window)")
 
 
 def test_texts():

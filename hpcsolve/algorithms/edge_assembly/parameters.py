@@ -29,8 +29,8 @@ AREA = 10_000
 AREA_OF_MATRIX = 4096
 """The same where costs are a matrix (`most_of_matrix` in cuda_src/host/areas.cpp)."""
 FEWEST_TOURS, MOST_TOURS, MOST_ASYMMETRIC, MOST_IN_AREA = 5, 500, 1000, 30
-"""Bounds of a population that the number of cities decides: of whole tours, of asymmetric ones (of 300 cities with random
-costs 500 tours missed the best known cost with one of five seeds, 1000 with none), and of those of an area."""
+"""Bounds of a population that the number of cities decides: of whole tours, of asymmetric ones (of 300 cities with
+random costs 500 tours missed the best known cost with one of five seeds, 1000 with none), and of those of an area."""
 SECONDS = 30.0
 """The time for which the population is chosen if there is no time limit."""
 SECONDS_A_CITY, SECONDS_A_CITY_OF_AREA, SECONDS_OF_START = 1.3e-5, 1.2e-5, 1.4e-5

@@ -232,7 +232,7 @@ class Population:
             return found
         mine = self._change()
         self.generation += 1
-        return self._decided(*mine)
+        return self._end_generation(*mine)
 
     def _change(self) -> tuple[Keys, Keys, int]:
         """Change all tours by their partners. Collective.
@@ -285,14 +285,14 @@ class Population:
         setting.wait(requests)
         return partners, row_of
 
-    def _decided(self, leave: Keys, come: Keys, changed: int) -> Found:
+    def _end_generation(self, leave: Keys, come: Keys, changed: int) -> Found:
         """Return what all ranks have found in this generation, and decide how the next one is made. Collective."""
         assert self.counts is not None
         all_ranks = self.setting.gathered((leave, come, changed, self._own_lengths()))
         for their_leave, their_come, _, _ in all_ranks:
             self.counts.add(their_leave, -1)
             self.counts.add(their_come, 1)
-        found, changed = self._together([one for *_, one in all_ranks]), sum(one for _, _, one, _ in all_ranks)
+        found, changed = self._combined([one for *_, one in all_ranks]), sum(one for _, _, one, _ in all_ranks)
         self.idle = 0 if found.best < self.best else self.idle + 1
         self.best = found.best
         if found.total == found.best * self.size:
@@ -305,14 +305,14 @@ class Population:
 
     def cut_short(self) -> Found:
         """Return what has been found, with the mean of the tours so far in the place of those that are missing."""
-        return self._together(self.setting.comm.allgather(self._own_lengths()))
+        return self._combined(self.setting.comm.allgather(self._own_lengths()))
 
     def _own_lengths(self) -> tuple[int, int, int]:
         """Return the least length of this rank's tours, the sum of their lengths, and their number."""
         made = self.lengths[self.made]
         return int(made.min(initial=NO_TOUR)), int(made.sum()), len(made)
 
-    def _together(self, all_ranks: Sequence[tuple[int, int, int]]) -> Found:
+    def _combined(self, all_ranks: Sequence[tuple[int, int, int]]) -> Found:
         """Return what all ranks have found, from the lengths of each."""
         total, count = (sum(row[column] for row in all_ranks) for column in (1, 2))
         return Found(min(best for best, _, _ in all_ranks), total * self.size // count)

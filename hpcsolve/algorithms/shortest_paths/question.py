@@ -192,7 +192,7 @@ def question_with_files(graph: Graph, parameters: Parameters) -> tuple[PathQuest
     digests: dict[str, str] = {}
     places: tuple[Snapped, ...] = ()
     column = parameters.opportunities if isinstance(parameters.opportunities, str) else None
-    offered: Costs | None = None
+    opportunities: Costs | None = None
     for key in ("sources", "targets"):
         path = getattr(parameters, key)
         if not isinstance(path, str) or path in WORDS:
@@ -204,8 +204,8 @@ def question_with_files(graph: Graph, parameters: Parameters) -> tuple[PathQuest
             listed = f'a list of vertices is written ["{name}"]'
             hint = did_you_mean(name, words, f"; or write {' or '.join(words)}")
             raise InputError(f"shortest-paths.{key}: there is no file {path}; {listed}{hint}")
-        digest, titled = getattr(parameters, f"{key}_sha256"), column if key == "targets" else None
-        found = read_vertices(path, key.removesuffix("s"), digest, titled)
+        digest, title = getattr(parameters, f"{key}_sha256"), column if key == "targets" else None
+        found = read_vertices(path, key.removesuffix("s"), digest, title)
         try:
             read[key], more = found.placed(graph, key.removesuffix("s"))
         except InputError as error:
@@ -213,13 +213,13 @@ def question_with_files(graph: Graph, parameters: Parameters) -> tuple[PathQuest
         digests[key], places = found.sha256, places + more
         if isinstance(found, PlaceList) and found.opportunities is not None:
             (snapped,), given = more, found.opportunities
-            offered = given._replace(values=snapped.added_up(given.values))
-    return replace(question(graph, parameters, read=read, offered=offered), places=places), digests
+            opportunities = given._replace(values=snapped.added_up(given.values))
+    return replace(question(graph, parameters, read=read, opportunities=opportunities), places=places), digests
 
 
 def question(
     graph: Graph, parameters: Parameters, pairs: NDArray[np.int64] | None = None, *,
-    read: Mapping[str, NDArray[np.int64]] | None = None, offered: Costs | None = None,
+    read: Mapping[str, NDArray[np.int64]] | None = None, opportunities: Costs | None = None,
 ) -> PathQuestion:
     """Return the searches that the parameters ask for.
 
@@ -229,7 +229,7 @@ def question(
         Shape (queries, 2): the positions of the pairs in the file of queries, if there is one.
     read
         The positions of the vertices in the files that name sources or targets, by key.
-    offered
+    opportunities
         The opportunities of the targets, if their file has them.
 
     Raises
@@ -270,7 +270,7 @@ def question(
     if len(repeated):
         raise InputError(f"shortest-paths.sources: vertex {graph.labels[repeated[0]]} is listed twice; list it once")
     seeds = (np.sort(sources),) if parameters.voronoi else tuple(sources[i : i + 1] for i in range(len(sources)))
-    reduction = _reduction(graph, parameters, graph.n if targets is None else len(targets), offered)
+    reduction = _reduction(graph, parameters, graph.n if targets is None else len(targets), opportunities)
     return PathQuestion(sources, seeds, targets, cutoff=cutoff, reduction=reduction)
 
 
@@ -284,7 +284,7 @@ def scaled(graph: Graph, cutoff: float) -> int | float:
     return min(floor_at_scale(cutoff, graph.scale), LARGEST_WEIGHT)
 
 
-def _reduction(graph: Graph, parameters: Parameters, targets: int, offered: Costs | None) -> Reduction | None:
+def _reduction(graph: Graph, parameters: Parameters, targets: int, opportunities: Costs | None) -> Reduction | None:
     """Return what is kept of each row in place of it, or None. Raises `InputError` if keys contradict each other."""
     wanted = parameters.reduce
     for key, needed in (("cutoffs", "count"), ("k", "nearest"), ("decays", "access"), ("opportunities", "access")):
@@ -309,19 +309,19 @@ def _reduction(graph: Graph, parameters: Parameters, targets: int, offered: Cost
                          'addition; leave "sum" out, or give weights with a fixed number of decimals', graph.name)
     cutoffs = tuple(scaled(graph, cutoff) for cutoff in parameters.cutoffs or ())
     whole = parameters.sources == ALL and parameters.targets is None
-    access = _access(graph, parameters, targets, offered) if "access" in wanted else None
+    access = _access(graph, parameters, targets, opportunities) if "access" in wanted else None
     return Reduction(cutoffs, parameters.k or 0, "sum" in wanted, "farthest" in wanted, whole, access)
 
 
-def _access(graph: Graph, parameters: Parameters, targets: int, offered: Costs | None) -> Access:
+def _access(graph: Graph, parameters: Parameters, targets: int, opportunities: Costs | None) -> Access:
     """Return decays and opportunities. Raises `InputError`."""
-    found = [_decay(graph, decay) for decay in parameters.decays or ()]
+    found = [_decay(graph, decay, f"shortest-paths.decays[{i}]") for i, decay in enumerate(parameters.decays or ())]
     names = [name for name, _ in found]
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise InputError(f"shortest-paths.decays: {twice} is listed twice; list it once")
+    for i, name in enumerate(names):
+        if name in names[:i]:
+            raise InputError(f"shortest-paths.decays[{i}]: {name} is listed twice; list it once")
     given = parameters.opportunities
-    if isinstance(given, str) and offered is None:
+    if isinstance(given, str) and opportunities is None:
         what = f"{shown(given)} is a column of the file of targets, but targets names no file"
         raise InputError(f"shortest-paths.opportunities: {what}; set targets to a table of places, or give a list of "
                          "numbers")
@@ -331,34 +331,33 @@ def _access(graph: Graph, parameters: Parameters, targets: int, offered: Costs |
             raise InputError(f"shortest-paths.opportunities: {counted(len(given), 'number')} for {of}; give one for "
                              "each")
         try:
-            offered = opportunities_of(np.array(given, np.float64))
+            opportunities = opportunities_of(np.array(given, np.float64))
         except BadNumber as error:
             what = f"{given[error.index]:.17g} {error.reason}"
             raise InputError(f"shortest-paths.opportunities: number {error.index + 1}, {what}") from None
-    offered = offered or Costs(np.ones(targets, np.int64), 1)
-    return Access(tuple(names), tuple(steps for _, steps in found), offered.values.astype(np.uint64), offered.scale)
+    values, scale, _ = opportunities or Costs(np.ones(targets, np.int64), 1)
+    return Access(tuple(names), tuple(steps for _, steps in found), values.astype(np.uint64), scale)
 
 
-def _decay(graph: Graph, decay: float | Decay) -> tuple[str, Steps]:
-    """Return a decay in words, and its steps. Raises `InputError`."""
+def _decay(graph: Graph, decay: float | Decay, key: str) -> tuple[str, Steps]:
+    """Return a decay in words, and its steps. Raises `InputError`, which names its place in the job, `key`."""
     if not isinstance(decay, Decay):
-        return f"within {decay:.10g}", _steps(graph, [(decay, 1)])
+        return f"within {decay:.10g}", _steps(graph, [(decay, 1)], key)
     given = {kind: value for kind, value in msgspec.structs.asdict(decay).items() if value is not None}
     if len(given) != 1:
-        raise InputError("shortest-paths.decays: a table needs one key, steps, linear, exponential or gaussian, not "
-                         f"{len(given)}")
+        raise InputError(f"{key}: a table needs one key, steps, linear, exponential or gaussian, not {len(given)}")
     ((kind, value),) = given.items()
     if kind == "steps":
-        return "steps " + " ".join(f"{limit:.10g}:{share:.10g}" for limit, share in value), _steps(graph, value)
+        return "steps " + " ".join(f"{limit:.10g}:{share:.10g}" for limit, share in value), _steps(graph, value, key)
     length = value * graph.scale
     if not 0 < length <= LARGEST_LENGTH:
         most = f"{LARGEST_LENGTH / graph.scale:.3g}"
-        raise InputError(f"shortest-paths.decays: {kind} = {value:.10g} is not a distance above 0, at most {most}")
+        raise InputError(f"{key}: {kind} = {value:.10g} is not a distance above 0, at most {most}")
     return f"{kind} {value:.10g}", by_formula(kind, length, graph.weights.dtype.kind != "f")
 
 
-def _steps(graph: Graph, pairs: Sequence[tuple[float, float]]) -> Steps:
-    """Return steps by pairs of a distance and the share up to it. Raises `InputError`."""
+def _steps(graph: Graph, pairs: Sequence[tuple[float, float]], key: str) -> Steps:
+    """Return steps by pairs of a distance and the share up to it. Raises `InputError`, which names `key`."""
     limits = [limit for limit, _ in pairs]
     shares = [Decimal(repr(share)) * ONE if math.isfinite(share) else Decimal(-1) for _, share in pairs]
     wrong = ""
@@ -369,7 +368,7 @@ def _steps(graph: Graph, pairs: Sequence[tuple[float, float]]) -> Steps:
     elif not all(0 <= share <= ONE and share == int(share) for share in shares):
         wrong = "a share must be from 0 to 1, with at most 6 decimals"
     if wrong:
-        raise InputError(f"shortest-paths.decays: steps: {wrong}")
+        raise InputError(f"{key}: steps: {wrong}")
     kind = np.float64 if graph.weights.dtype.kind == "f" else np.uint64
     return Steps(np.array([scaled(graph, limit) for limit in limits], kind), np.array(shares, np.uint32))
 

@@ -18,6 +18,7 @@ from hpcsolve.analysis.plot import canvas
 from hpcsolve.analysis.plot.maps import Places, add_note, draw_network, finish_map, places_of, with_names, write_names
 from hpcsolve.answers.edges import AnswerEdges
 from hpcsolve.answers.reductions import access_of
+from hpcsolve.answers.snaps import named_by_places
 from hpcsolve.errors import DamagedFileError, InputError
 from hpcsolve.wording import counted
 
@@ -271,7 +272,8 @@ class Pairs:
         Shape (rows, columns): whether the pair counts. It does not where both are one vertex, nor, in an undirected
         graph, where an earlier row has the pair.
     rows, columns
-        Names of the vertices of each row and column; of a search from all sources the row is "nearest source".
+        Names of the vertices of each row and column, or of the places that these stand for; of a search from all
+        sources the row is "nearest source".
     words
         What a row and what a column is.
     """
@@ -313,18 +315,19 @@ def pairs_of(result: Result) -> Pairs:
         terminals = canvas.positions(result, "instance", "terminal", "plot_histogram")
         distance = contents.in_own_unit(np.asarray(contents.value("solution", "matrix"))).astype(np.float64)
         once = _once(terminals, terminals, True)
-        return _fitting(Pairs(distance, once, result.terminals, result.terminals, ("terminal", "terminal")))
+        names = named_by_places(contents, "terminal", terminals)
+        return _fitting(Pairs(distance, once, names, names, ("terminal", "terminal")))
     canvas.require_answer(result, "distances", "plot_histogram")
     of_solution = partial(canvas.positions, result, "solution", function="plot_histogram")
     to_all = contents.value("solution", "target") is None
     sources, targets = of_solution("source"), np.arange(result.n) if to_all else of_solution("target")
     words = "source", "vertex" if to_all else "target"
-    columns = result.named(targets)
+    columns = named_by_places(contents, "target", targets)
     if len(result.distance) == 1 < len(sources):
         once = ~np.isin(targets, sources)[None, :]
         return _fitting(Pairs(result.distance, once, ["nearest source"], columns, words))
     once = _once(sources, targets, not contents.value("instance", "directed"))
-    return _fitting(Pairs(result.distance, once, result.sources, columns, words))
+    return _fitting(Pairs(result.distance, once, named_by_places(contents, "source", sources), columns, words))
 
 
 def _fitting(pairs: Pairs) -> Pairs:

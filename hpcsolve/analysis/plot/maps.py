@@ -282,7 +282,9 @@ def with_names(names: bool | None, count: int, most: int) -> bool:
     return count <= most if names is None else names
 
 
-def write_names(axes: Axes, points: Points, names: Sequence[Any], marks: Points, lines: Points) -> None:
+def write_names(
+    axes: Axes, points: Points, names: Sequence[Any], marks: Points, lines: Points, short: Sequence[Any] = ()
+) -> None:
     """Write names beside points, as many as have room, with a note below the picture if some have none.
 
     Call this last, since it depends on the limits of the axes.
@@ -297,20 +299,25 @@ def write_names(axes: Axes, points: Points, names: Sequence[Any], marks: Points,
         Shape (marks, 2): points that no name may cover.
     lines
         Shape (vertices, 2): a polyline that names avoid where they can, NaN where it has gaps.
+    short
+        What to write in place of the names that have no room, if there is room for that.
     """
     label = axes.get_xlabel()
-    shown = _write_names(axes, points, names, marks, lines, all_or_none=True)
+    shown = _write_names(axes, points, [names], marks, lines, all_or_none=True)
     if shown < len(names):
         add_note(axes, "0 names")  # reserves the line of the note, for which the map becomes smaller
-        shown = _write_names(axes, points, names, marks, lines, all_or_none=False)
+        shown = _write_names(axes, points, [names, short], marks, lines, all_or_none=False)
         axes.set_xlabel(label)
         add_note(axes, f"{shown} of {len(names)} names shown")
 
 
 def _write_names(
-    axes: Axes, points: Points, names: Sequence[Any], marks: Points, lines: Points, all_or_none: bool
+    axes: Axes, points: Points, kinds: Sequence[Sequence[Any]], marks: Points, lines: Points, all_or_none: bool
 ) -> int:
-    """Write names where the present layout has room for them, and return how many."""
+    """Write names where the present layout has room for them, and return how many of the first kind.
+
+    `kinds` has names of several kinds for the points, each for those that have none of an earlier kind.
+    """
     from matplotlib.collections import LineCollection
     from matplotlib.text import Text
 
@@ -321,31 +328,35 @@ def _write_names(
     pixel = axes.figure.dpi / 72
     to_pixels = axes.transData.transform
     room = _Room(pixel, np.array(axes.bbox.extents), to_pixels(marks), _dense(to_pixels(lines), 3 * pixel))
-    rings = (1.0, *RINGS) if len(names) <= LED_UP_TO else (1.0,)
-    written, ends = [], []
-    for name, point in list(zip(names, points))[:MOST_NAMES]:
-        text = axes.annotate(
-            clean(name), point, (0, 0), textcoords="offset points", fontsize=7, parse_math=False, va="bottom",
-            bbox={"facecolor": axes.get_facecolor(), "alpha": 0.8, "linewidth": 0, "pad": 0.5},
-        )
-        written.append(text)
-        extent, at = Text.get_window_extent(text), to_pixels(point)  # without the box's own margin
-        box = room.take(at, np.array([extent.width, extent.height]), rings)
-        if box is None:
-            gone = written if all_or_none else written[-1:]
-            for text in gone:
+    rings = (1.0, *RINGS) if len(kinds[0]) <= LED_UP_TO else (1.0,)
+    written: dict[int, Text] = {}
+    ends, shown = [], 0
+    for kind, names in enumerate(kinds):
+        for number, (name, point) in enumerate(list(zip(names, points))[:MOST_NAMES]):
+            if number in written:
+                continue
+            text = axes.annotate(
+                clean(name), point, (0, 0), textcoords="offset points", fontsize=7, parse_math=False, va="bottom",
+                bbox={"facecolor": axes.get_facecolor(), "alpha": 0.8, "linewidth": 0, "pad": 0.5},
+            )
+            extent, at = Text.get_window_extent(text), to_pixels(point)  # without the box's own margin
+            box = room.take(at, np.array([extent.width, extent.height]), rings)
+            if box is None:
                 text.remove()
-            written = written[:len(written) - len(gone)]
-            if all_or_none:
+                if not all_or_none:
+                    continue
+                for other in written.values():
+                    other.remove()
                 return 0
-            continue
-        text.set_position(((box[:2] - at) / pixel).tolist())
-        if not _is_beside(at, box, pixel):
-            ends.append(np.stack([point, axes.transData.inverted().transform(_nearest(at, box))]))
+            written[number] = text
+            text.set_position(((box[:2] - at) / pixel).tolist())
+            if not _is_beside(at, box, pixel):
+                ends.append(np.stack([point, axes.transData.inverted().transform(_nearest(at, box))]))
+        shown = shown if kind else len(written)
     if ends:
         leaders = LineCollection(ends, colors=BLACK, linewidths=0.5, zorder=1.5, gid="leaders")
         axes.add_collection(leaders, autolim=False)
-    return len(written)
+    return shown
 
 
 @dataclass

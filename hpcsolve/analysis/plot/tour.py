@@ -58,8 +58,8 @@ def plot_tour(
     axes
         Where to draw; by default a new figure of pyplot.
     names
-        Whether to write beside each city its number in the order and its name, if it has one, where there is room; by
-        default up to 200 cities.
+        Whether to write beside each city its number in the order and its name, if it has one, where there is room, or
+        the number alone; by default up to 200 cities.
     geographic
         Whether the coordinates are latitude and longitude; by default what the result file says.
     network
@@ -115,7 +115,7 @@ def plot_tour(
     if with_names(names, len(tour), NAMED_UP_TO):
         named = result.contents.value("instance", "city_name") is not None
         labels = [f"{place} {name}" if named else str(place) for place, name in enumerate(result.tour_labels, 1)]
-        write_names(axes, stops, labels, stops, line)
+        write_names(axes, stops, labels, stops, line, short=range(1, len(tour) + 1) if named else ())
     return axes
 
 
