@@ -54,6 +54,7 @@ def _draw(found: Found, axes: Axes) -> None:
     plain_decades(axes.xaxis)
     axes.set_ylim(-4, 104)
     axes.grid(True, alpha=0.3)
+    axes.tick_params(labelsize=7)
     axes.set_title(found.instance.name, fontsize=9)
 
 
