@@ -482,7 +482,7 @@ def test_a_batch_of_files_says_how_it_was_rounded(tmp_path):
 
 
 def test_a_batch_with_windows_says_for_which_tours_its_bound_holds(tmp_path):
-    """The first tour, 10.4 before rounding, is late for its window; the second is not."""
+    """The first tour, of 10.4 before rounding, is late for its window."""
     (tmp_path / "late.csv").write_text("city,earliest,latest\n1,0,10\n")
     costs = np.array([[[0, 10.4], [10.4, 0]], [[0, 3.3], [3.3, 0]]])
     found = hpcsolve.solve(costs, device="cpu", windows=tmp_path / "late.csv", path="open", start=0, round=1)
