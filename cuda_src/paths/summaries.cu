@@ -24,8 +24,9 @@
 // Access: a target has opportunities, and a decay is a table of steps, each with the largest distance that it covers, in
 // ascending order, and a share. With few steps they are added up as targets within cutoffs are counted, a line at a time,
 // with the fall of the share from a step to the next one: opportunities within the limit of step i, times share i - share
-// i+1. Else each distance looks up its step, since there may be a million of them. Both are sums modulo 2^64, and the host
-// makes sure that what comes out is less than 2^63.
+// i+1. Else each distance looks up its step, since there may be a million of them: its leading bits are the number of a
+// bucket, whose first step is known, and the steps from there to that of the next bucket are searched by halves. All are
+// sums modulo 2^64, and the host makes sure that what comes out is less than 2^63.
 //
 // Memory traffic of a group: a line for each target, which is as much as the sweep writes.
 #include "device/line.cuh"
@@ -47,6 +48,8 @@ struct wanted_columns {
   const uint32_t *first_step;  // of each decay, and behind them the number of all steps
   const T *step;  // the largest distance that each step covers
   const uint32_t *share;  // of each step
+  const uint32_t *first_bucket, *dropped;  // of each decay, and how many bits of a distance are no part of its bucket
+  const uint32_t *bucket;  // of each bucket the first step that covers its least distance, and at the end the last step
   const uint64_t *opportunities;  // of each column
   uint32_t nearest;
 };
@@ -167,16 +170,17 @@ DEVICE void add_within(const wanted_columns<T> &asked, T limit, uint64_t share, 
 }
 // Adds the opportunities of the targets, each times the share of its step.
 template <int W, class T>
-DEVICE void add_by_steps(const wanted_columns<T> &asked, uint32_t first, uint32_t last, const T *lines, uint32_t begin,
+DEVICE void add_by_steps(const wanted_columns<T> &asked, uint32_t decay, T most, const T *lines, uint32_t begin,
                          uint32_t end, T *summary) {
-  const T most = asked.step[last];
+  const uint32_t *const bucket = asked.bucket + asked.first_bucket[decay], dropped = asked.dropped[decay];
   for (uint32_t c = begin; c < end; c++) {
     const line<T, W> x = read_line<W>(lines + W * (size_t)asked.vertex[c]);
     if (!any_within(x, all_of<W>(most))) continue;
     each_value(x, [=](uint32_t k, T value) {
       if (value > most) return;
-      uint32_t step = first;  // the step sought is this one, or one of the next `more`
-      for (uint32_t more = last - first; more > 0;) {
+      const uint32_t *const near = bucket + (value >> dropped);
+      uint32_t step = near[0];  // the step sought is this one, or one of the next `more`
+      for (uint32_t more = near[1] - step; more > 0;) {
         const uint32_t half = (more + 1) / 2;
         step += half & -(uint32_t)(asked.step[step + half - 1] < value), more -= half;
       }
@@ -190,7 +194,7 @@ DEVICE void add_access(const wanted_columns<T> &asked, uint32_t decay, const lin
                        uint32_t begin, uint32_t end, T *summary) {
   const uint32_t first = asked.first_step[decay], last = asked.first_step[decay + 1] - 1;
   if (!any_within(least, all_of<W>(asked.step[last]))) return;
-  if (last - first >= few_steps) return add_by_steps<W>(asked, first, last, lines, begin, end, summary);
+  if (last - first >= few_steps) return add_by_steps<W>(asked, decay, asked.step[last], lines, begin, end, summary);
   for (uint32_t i = first; i <= last; i++) {  // the share minus the next one, modulo 2^64
     const uint64_t falls = asked.share[i] - (uint64_t)(i < last ? asked.share[i + 1] : 0);
     if (any_within(least, all_of<W>(asked.step[i])))

@@ -20,6 +20,7 @@ from hpcsolve.answers.reductions import PER_SOURCE, Reductions, closeness_of, mi
 from hpcsolve.device.base import Argument, Buffer, Device, DeviceInfo, batches_at_once, nbytes_of
 from hpcsolve.errors import InputError, agree
 from hpcsolve.parallel.comm import Comm
+from hpcsolve.problems.access import Steps
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.questions import PathQuestion, Reduction
 
@@ -31,6 +32,8 @@ SEARCHED_WIDTH = 16
 """Number of sources of a group, where rows come from searches one by one."""
 SWEEPS_A_BATCH = 4
 """Number of sweeps of all groups between two points where a checkpoint may be written."""
+MOST_BUCKET_BITS = 18
+"""Leading bits of a distance by which its step is looked up, at most: 1 MiB of buckets for each decay."""
 COUNTERS = 60
 """Bytes on a device for each search, besides its results: seed, table, counters."""
 REACHED, SUMS, FARTHEST, WITHIN = 0, 1, 4, 6
@@ -64,6 +67,7 @@ def reducer_shapes(
     lines = {"lines": ((groups, columns, width), keys.dtype)} if from_rows else {}
     decays = () if reduction.access is None else reduction.access.decays
     steps = max(1, sum(len(decay.limits) for decay in decays))
+    buckets = sum((1 << bucket_bits(decay)) + 1 for decay in decays)
     return {
         **lines,
         "vertex": ((columns,), np.dtype(np.uint32)),
@@ -72,9 +76,30 @@ def reducer_shapes(
         "first_step": ((len(decays) + 1,), np.dtype(np.uint32)),
         "step": ((steps,), keys.dtype),
         "share": ((steps,), np.dtype(np.uint32)),
+        "first_bucket": ((len(decays) + 1,), np.dtype(np.uint32)),
+        "dropped": ((len(decays) + 1,), np.dtype(np.uint32)),
+        "bucket": ((max(1, buckets),), np.dtype(np.uint32)),
         "opportunities": ((columns if decays else 1,), np.dtype(np.uint64)),
         "summaries": ((parts, entries_of(reduction), width), keys.dtype),
     }
+
+
+def bucket_bits(decay: Steps) -> int:
+    """Return how many leading bits of a distance are the number of its bucket: a step has two to four buckets."""
+    return min(MOST_BUCKET_BITS, len(decay.limits).bit_length() + 1)
+
+
+def buckets_of(step: NDArray[Any], bits: int) -> tuple[int, NDArray[np.uint32]]:
+    """Return how many bits of a key are no part of its bucket, and of each bucket the first step that covers it.
+
+    Buckets behind the last step, and one more, have the last step.
+    """
+    last = int(step[-1])
+    dropped = max(0, last.bit_length() - bits)
+    least = np.arange((last >> dropped) + 1, dtype=step.dtype) << step.dtype.type(dropped)
+    found = np.full((1 << bits) + 1, len(step) - 1, np.uint32)
+    found[: len(least)] = np.searchsorted(step, least)
+    return dropped, found
 
 
 @dataclass(eq=False)
@@ -124,15 +149,21 @@ class Reducer:
         self.work = given | {name: self.device.empty(*shape) for name, shape in shapes.items() if name not in given}
 
     def _of_access(self) -> dict[str, NDArray[Any]]:
-        """Return the steps of all decays, one after the other, and the opportunities of the columns."""
+        """Return steps and buckets of all decays, one after the other, and the opportunities of the columns."""
         asked = self.reduction.access
         if asked is None:
-            return {"first_step": np.zeros(1, np.uint32), "step": np.zeros(1, self.keys.dtype),
-                    "share": np.zeros(1, np.uint32), "opportunities": np.zeros(1, np.uint64)}
+            names = ("first_step", "share", "first_bucket", "dropped", "bucket")
+            return {**{name: np.zeros(1, np.uint32) for name in names}, "step": np.zeros(1, self.keys.dtype),
+                    "opportunities": np.zeros(1, np.uint64)}
         limits, shares = zip(*asked.decays)
-        every, most = np.concatenate(limits), self.keys.decode_one(self.most)
-        return {"first_step": np.cumsum([0, *map(len, limits)]).astype(np.uint32),
-                "step": self.keys.encode(np.minimum(every, every.dtype.type(most))), "share": np.concatenate(shares),
+        most, first = self.keys.decode_one(self.most), np.cumsum([0, *map(len, limits)])
+        steps = [self.keys.encode(np.minimum(each, each.dtype.type(most))) for each in limits]
+        found = [buckets_of(step, bucket_bits(decay)) for step, decay in zip(steps, asked.decays)]
+        buckets = [bucket + np.uint32(begin) for begin, (_, bucket) in zip(first, found)]
+        return {"first_step": first.astype(np.uint32), "step": np.concatenate(steps), "share": np.concatenate(shares),
+                "first_bucket": np.cumsum([0, *map(len, buckets)]).astype(np.uint32),
+                "dropped": np.array([*(dropped for dropped, _ in found), 0], np.uint32),
+                "bucket": np.concatenate(buckets),
                 "opportunities": asked.opportunities[slice(None) if self.order is None else self.order]}
 
     def __enter__(self) -> Reducer:

@@ -18,6 +18,7 @@ from hpcsolve.algorithms.shortest_paths.reductions import (
     REACHED,
     WITHIN,
     Reducer,
+    buckets_of,
     solve_summaries,
     sums_of,
 )
@@ -50,6 +51,22 @@ def random_question(graph, seed):
     columns = graph.n if targets is None else len(targets)
     reduction = Reduction(cutoffs, int(rng.integers(0, 8)), True, True, access=random_access(columns, rng))
     return Asked(sources, targets, reduction, int(rng.integers(0, 1500)) if seed % 2 else None)
+
+
+@pytest.mark.parametrize("dtype", [np.uint32, np.uint64])
+def test_a_distance_is_covered_by_a_step_of_its_bucket(dtype):
+    """It lies between the first steps of its bucket and of the next one, where the kernel searches it by halves."""
+    rng = np.random.default_rng(2)
+    for _ in range(60):
+        largest = int(np.iinfo(dtype).max) >> int(rng.integers(0, 8 * np.dtype(dtype).itemsize - 5))
+        step = np.sort(rng.integers(0, largest, int(rng.integers(1, 300)), dtype=dtype, endpoint=True))
+        steps = step.tolist()
+        dropped, bucket = buckets_of(step, bits := int(rng.integers(1, 11)))
+        assert len(bucket) == 2**bits + 1
+        for value in {0, *steps, *(max(0, limit - 1) for limit in steps), *(limit + 1 for limit in steps[:-1])}:
+            if value <= steps[-1]:
+                first, last = bucket[(value >> dropped) : (value >> dropped) + 2].tolist()
+                assert bisect_left(steps, value, first, last) == bisect_left(steps, value)
 
 
 def random_access(columns, rng):
