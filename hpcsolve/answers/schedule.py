@@ -82,6 +82,17 @@ def time_text(contents: Contents, scaled: int) -> str:
     return decimal(scaled, contents.scale) if unit is None else clock_text(scaled, unit, contents.scale)
 
 
+def window_text(contents: Contents, city: int) -> str:
+    """Return a city's window behind its name, as in ` (08:00 to 11:00)`, "" if it never closes and opens at 0."""
+    columns = [contents.value("windows", name) for name in ("earliest", "latest")]
+    if any(column is None or city >= len(column) for column in columns):
+        return ""
+    earliest, latest = (int(column[city]) for column in columns)
+    if latest >= LARGEST_SUM:
+        return f" (from {time_text(contents, earliest)})" if earliest else ""
+    return f" ({time_text(contents, earliest)} to {time_text(contents, latest)})"
+
+
 def time_unit_of(contents: Contents) -> str | None:
     """Return which of `clock.UNITS` a unit of the costs is, as the job or the instance says, or None."""
     said = contents.keys.get("time-unit")  # results of format version 2 have it there alone

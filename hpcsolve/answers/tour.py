@@ -18,7 +18,7 @@ from hpcsolve.answers import base, rounding
 from hpcsolve.answers.contents import Column, Contents, Dataset, Group, columns, own_unit, stored
 from hpcsolve.answers.multipliers import PROOF, multipliers_in
 from hpcsolve.answers.rounding import Worth
-from hpcsolve.answers.schedule import WINDOWS, schedule_in, schedule_line
+from hpcsolve.answers.schedule import WINDOWS, schedule_in, schedule_line, time_text, window_text
 from hpcsolve.answers.snaps import PLACES, place_lines, places_group
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import Comm
@@ -201,6 +201,11 @@ class NoTour:
     smallest: bool | None = stored(
         "bool", "Whether it is proven that of these windows none can be left out: without it there is a tour",
         optional=True)
+    least_travel: int | None = stored(
+        "int64", "Where these windows, of the first or the last city, leave too little time for all legs and services: "
+        "proven lower bound of the sum of the legs' costs", scaled=True, optional=True)
+    service: int | None = stored(
+        "int64", "Beside least_travel: the sum of the services that must end in that time", scaled=True, optional=True)
 
 
 def _check_arcs(
@@ -344,23 +349,23 @@ class TourType(base.AnswerType):
     def beside(
         self, problem: Tsp, question: TourQuestion | None, answer: Tour | NoTour
     ) -> dict[str, dict[str, Column]]:
-        """Return the groups beside a tour that has passed its check.
+        """Return the groups beside a tour that has passed its check, or beside the statement that there is none.
 
         These are `/legs`, `/tour_legs` if there are several tours, `/windows`, `/places` if places stand for vertices
         of a graph, and `/rounding` if costs were rounded.
         """
         asked, places = question or TourQuestion(), places_group(problem.places)
+        timed = {} if asked.windows is None else {
+            "windows": columns(WINDOWS, {name: getattr(asked.windows, name) for name in WINDOWS})}
         if isinstance(answer, NoTour):
             if problem.rounding is None:
-                return places
-            return places | rounding.rounding_group(Unrounded(slack=slack_of(problem, asked)))
-        legs = {"legs": _legs_of(problem, asked, [answer.tour], LEGS), **places}
+                return places | timed
+            return places | timed | rounding.rounding_group(Unrounded(slack=slack_of(problem, asked)))
+        legs = {"legs": _legs_of(problem, asked, [answer.tour], LEGS), **places, **timed}
         if answer.best_tours is not None:
             legs["tour_legs"] = _legs_of(problem, asked, answer.best_tours.reshape(-1, problem.n))
         if answer.curve_tours is not None and answer.curve_offset is not None:
             legs["tour_legs"] = _legs_of(problem, asked, np.split(answer.curve_tours, answer.curve_offset[1:-1]))
-        if asked.windows is not None:
-            legs["windows"] = columns(WINDOWS, {name: getattr(asked.windows, name) for name in WINDOWS})
         if problem.rounding is None:
             return legs
         several = {}
@@ -428,8 +433,14 @@ class TourType(base.AnswerType):
         names = contents.shown_names()
         if not all(0 <= city < len(names) for city in cities.tolist()):
             return "/solution/contradicting names cities that the instance does not have"
-        shown = ", ".join(str(names[city]) for city in cities[:LONGEST_CONTRADICTION].tolist())
+        shown = ", ".join(str(names[city]) + window_text(contents, city)
+                          for city in cities[:LONGEST_CONTRADICTION].tolist())
         shown += f" and {len(cities) - LONGEST_CONTRADICTION} more" if len(cities) > LONGEST_CONTRADICTION else ""
+        travel, service = (contents.value("solution", name) for name in ("least_travel", "service"))
+        if travel is not None:
+            takes = f"travel takes at least {time_text(contents, int(travel))}"
+            takes += f" and service {time_text(contents, int(service))}, together" if service else ","
+            return f"{takes} more than the window{'s' * (len(cities) > 1)} of {shown} leave{'s' * (len(cities) == 1)}"
         if len(cities) == 1:
             return f"the window of city {shown} alone cannot be kept"
         if contents.value("solution", "smallest"):

@@ -77,8 +77,10 @@ def read_places(file: InputFile, precision: Precision | None = None, speed: floa
         if len(cells) != len(header):
             hint = "; put quotes around a text with commas" if len(cells) > len(header) else ""
             raise file.error(f"{len(cells)} cells under a header of {len(header)}{hint}", line)
-    numbers = (columns.latitude, columns.longitude, *times.values())
-    for line, cells in with_points(file, rows, delimiter_of_table(file), numbers, False):
+    degrees = (columns.latitude, columns.longitude)
+    for numbers in (degrees, *((column,) for column in times.values())):  # apart, since 8.00 may be meant as 08:00
+        rows = with_points(file, rows, delimiter_of_table(file), numbers, False)
+    for line, cells in rows:
         if naming is not None and not cells[naming]:
             raise file.error(f"the {'id' if columns.name is None else 'name'} is missing", line)
         places.append((_degrees(file, cells[columns.latitude], "latitude", line),

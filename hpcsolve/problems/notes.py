@@ -26,6 +26,8 @@ _BOTH_WAYS = ("", "no", "false", "0", "0.0", "none", "nan")
 _FEWEST_PLACES = 5
 """The fewest places among which one can be far from all others."""
 _LONGEST = 80
+_OTHER_WINDOWS = (("from", "to"), ("start", "end"), ("open", "close"), ("opens", "closes"), ("open from", "open until"))
+"""What tables call the columns of time windows that hpcsolve expects under other titles."""
 
 
 def read_note(text: str) -> str:
@@ -41,8 +43,11 @@ def not_used(titles: Sequence[object], what: str = "column") -> tuple[str, ...]:
     text = repr(names if len(names) <= _LONGEST else f"{names[:_LONGEST]}...")[1:-1]
     unsolved = next(filter(None, (not_solved(str(title)) for title in titles)), "")
     end = f"; {unsolved}" if unsolved else ""
-    if not end and {word_of(title) for title in titles}.issuperset(WINDOW_COLUMNS[:2]):
+    words = {word_of(title) for title in titles}
+    if not end and words.issuperset(WINDOW_COLUMNS[:2]):
         end = "; with instance.speed, in km/h, they are time windows"
+    elif not end and any(words.issuperset(pair) for pair in _OTHER_WINDOWS):
+        end = "; time windows are the columns earliest and latest"
     return (f"note:   not used: the {what}{'s' * (len(titles) > 1)} {text}{end}",)
 
 
@@ -87,6 +92,7 @@ def notes_on(problem: Tsp | TspBatch | Graph) -> Iterator[str]:
     if isinstance(problem, Tsp):
         yield from _negative_costs(problem)
         yield from _equal_places(problem)
+        yield from _equal_names(problem)
     yield from _far_places(problem)
 
 
@@ -117,6 +123,19 @@ def _equal_places(tsp: Tsp) -> Iterator[str]:
             what = f"{shown(tsp.city_names[city])} is there twice, as {numbers}" if tsp.city_names else \
                 f"{numbers} are at the same place"
             yield f"note:   {what}; a tour visits both"
+            return
+
+
+def _equal_names(tsp: Tsp) -> Iterator[str]:
+    """Yield the note on the first name that two places have which are not the same."""
+    if tsp.coordinates is None or tsp.coordinates_kind != DEGREES:
+        return
+    seen: dict[str, int] = {}
+    for city, name in enumerate(tsp.city_names):
+        other = seen.setdefault(name, city)
+        if other != city and (tsp.coordinates[other] != tsp.coordinates[city]).any():
+            numbers = f"the cities {tsp.labels[other]} and {tsp.labels[city]}"
+            yield f"note:   {numbers} are both called {shown(name)}, at different places; a tour visits both"
             return
 
 

@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsolve.algorithms.held_karp.bounded.places import least_tour
 from hpcsolve.algorithms.held_karp.bounded.windows import shortest_times, tightened, timed_orders
-from hpcsolve.algorithms.held_karp.problem import order_problem
+from hpcsolve.algorithms.held_karp.problem import OrderProblem, order_problem
 from hpcsolve.problems.questions import TourQuestion, Windows
 from hpcsolve.problems.rounding import LARGEST_SUM
 from hpcsolve.problems.tsp import Tsp
@@ -40,13 +41,48 @@ class Contradiction:
     smallest: bool
 
 
-def contradiction(tsp: Tsp, question: TourQuestion, has_tour: Callable[[TourQuestion], bool | None]) -> Contradiction:
+@dataclass(frozen=True)
+class TooLong:
+    """More time than there is between the departure from the first city and the latest end, in scaled integers.
+
+    Attributes
+    ----------
+    travel
+        Lower bound of the sum of the legs' times.
+    service
+        The sum of the services that must end in that time.
+    """
+
+    travel: int
+    service: int
+
+
+def too_long(problem: OrderProblem) -> TooLong | None:
+    """Return what takes longer than the windows of the first and the last city leave, or None if that is not clear.
+
+    The bound is that of a plain tour of the legs' least times, so the other windows and constraints do not matter.
+    """
+    own, windows = problem.core, problem.core.question.windows
+    if windows is None or problem.latest is None or problem.m < 2 or problem.latest[-1] >= LARGEST_SUM:
+        return None
+    service = int(windows.service[[*own.before, *own.cities]].sum())
+    begin = int(windows.earliest[list(own.before)].sum())
+    travel = least_tour(own.cost)
+    return None if travel is None or begin + travel + service <= problem.latest[-1] else TooLong(travel, service)
+
+
+def contradiction(
+    tsp: Tsp, question: TourQuestion, has_tour: Callable[[TourQuestion], bool | None],
+    among: Iterable[int] | None = None,
+) -> Contradiction:
     """Return windows that contradict each other, of a question with windows that has no tour.
 
     Parameters
     ----------
     has_tour
         Returns whether a question of objective "finish" has a tour, or None if that is not found out.
+    among
+        Cities whose windows alone are known to leave no tour, by default all.
     """
     windows = question.windows
     assert windows is not None
@@ -65,6 +101,8 @@ def contradiction(tsp: Tsp, question: TourQuestion, has_tour: Callable[[TourQues
         return found is False
 
     limited = (windows.earliest > 0) | (windows.latest < LARGEST_SUM)
+    if among is not None:
+        limited &= np.isin(np.arange(tsp.n), list(among))
     length = np.minimum(windows.latest, LARGEST_SUM) - windows.earliest
     left = [int(city) for city in np.argsort(-length, kind="stable") if limited[city]]  # long ones go first
     needed: list[int] = []

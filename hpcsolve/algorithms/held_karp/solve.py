@@ -23,13 +23,13 @@ from hpcsolve.algorithms.base import (
 )
 from hpcsolve.algorithms.held_karp import batch, each
 from hpcsolve.algorithms.held_karp.bounded import run as bounded
-from hpcsolve.algorithms.held_karp.contradiction import contradiction
+from hpcsolve.algorithms.held_karp.contradiction import TooLong, contradiction, too_long
 from hpcsolve.algorithms.held_karp.lattice import planes
 from hpcsolve.algorithms.held_karp.lattice import run as lattice
 from hpcsolve.algorithms.held_karp.lattice.reduce import reduce_costs
 from hpcsolve.algorithms.held_karp.lattice.split import FEWEST_SPLIT
 from hpcsolve.algorithms.held_karp.orders import run as orders
-from hpcsolve.algorithms.held_karp.outcome import LAYERS, Statistics
+from hpcsolve.algorithms.held_karp.outcome import LAYERS, Statistics, rank_group
 from hpcsolve.algorithms.held_karp.prizes import run as prizes
 from hpcsolve.algorithms.held_karp.problem import NO_PATH
 from hpcsolve.algorithms.held_karp.statement import (
@@ -198,6 +198,8 @@ class HeldKarp(Algorithm):
             method = _method(stated, criteria, device, comm)
         if stated.question.objective == "prize":
             return prizes.run(stated, method == BOUNDED, device, comm, report), method == BOUNDED
+        if _too_long(stated, comm) is not None:
+            return Outcome(NoTour(True), {}, rank_group([], 0, stored_bytes=0)), method == BOUNDED
         outcome = None
         if method == BOUNDED:
             outcome, proof = bounded.run(tsp, stated.orders, device, comm, report, criteria, checkpoints, seed,
@@ -346,6 +348,13 @@ def lattice_fits(stated: TourStatement, device: Device, comm: Comm) -> bool:
     return all(comm.allgather(on_rank_0(comm, needed)[comm.rank] <= memory_for_rank(device, comm)))
 
 
+def _too_long(stated: TourStatement, comm: Comm) -> TooLong | None:
+    """Return what clearly takes longer than there is time, or None. Collective."""
+    if stated.question.windows is None:
+        return None
+    return comm.bcast(too_long(stated.orders) if comm.rank == 0 else None)  # by floats of a library, so on one rank
+
+
 def _with_contradiction(stated: TourStatement, by_bounds: bool, device: Device, comm: Comm, seed: int) -> NoTour:
     """Return the statement that there is no tour, with the windows that contradict each other. Collective."""
     tsp, notes = stated.problem, list(device.notes)
@@ -354,6 +363,8 @@ def _with_contradiction(stated: TourStatement, by_bounds: bool, device: Device, 
 
     def has_tour(question: TourQuestion) -> bool | None:
         asked = TourStatement(tsp, Parameters(), question)
+        if _too_long(asked, comm) is not None:
+            return False
         if not by_bounds:
             return isinstance(lattice.run(asked, device, comm, silent, NONE).answer, Tour)
         try:
@@ -362,9 +373,12 @@ def _with_contradiction(stated: TourStatement, by_bounds: bool, device: Device, 
             return None
         return True if isinstance(found.answer, Tour) else False if proof.optimal else None
 
-    found = contradiction(tsp, stated.question, has_tour)
+    short, core = _too_long(stated, comm), stated.orders.core
+    found = contradiction(tsp, stated.question, has_tour, None if short is None else (*core.before, *core.after))
     device.notes[:] = notes  # those of the proofs say nothing of the answer
-    return NoTour(True, found.cities, found.smallest)
+    if short is None:
+        return NoTour(True, found.cities, found.smallest)
+    return NoTour(True, found.cities, found.smallest, short.travel, short.service)
 
 
 T = TypeVar("T")

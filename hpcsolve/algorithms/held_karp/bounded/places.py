@@ -237,10 +237,36 @@ def complete_costs(problem: OrderProblem) -> NDArray[np.int64] | None:
 def potentials(problem: OrderProblem) -> Potentials | None:
     """Return the potentials of a problem's cities, or None where there are none."""
     cost = complete_costs(problem)
-    if cost is None or np.abs(cost, where=cost != NO_ARC, out=np.zeros_like(cost)).max() > LARGEST_COST:
+    if cost is None or _too_large(cost):
         return None
     if np.array_equal(cost, cost.T):
         return _of_one_trees(cost)
+    return _of_assignment(cost)
+
+
+def least_tour(cost: NDArray[np.int64]) -> int | None:
+    """Return a lower bound of every tour of three or more cities, or None where costs are too large.
+
+    A missing arc counts as the dearest one. Between two cities the 1-trees take the cheaper direction.
+    """
+    known = cost != NO_ARC
+    if not known.any() or _too_large(cost):
+        return None
+    complete = np.where(known, cost, cost[known].max())
+    np.fill_diagonal(complete, NO_ARC)
+    bound = _of_one_trees(np.minimum(complete, complete.T)).bound
+    if np.array_equal(complete, complete.T):
+        return bound
+    assigned = _of_assignment(complete)
+    return bound if assigned is None else max(bound, assigned.bound)
+
+
+def _too_large(cost: NDArray[np.int64]) -> bool:
+    return bool(np.abs(cost, where=cost != NO_ARC, out=np.zeros_like(cost)).max() > LARGEST_COST)
+
+
+def _of_assignment(cost: NDArray[np.int64]) -> Potentials | None:
+    """Return the potentials that are the dual values of the assignment problem, or None without an assignment."""
     duals = assignment_duals(cost, cost != NO_ARC)
     return None if duals is None else Potentials(*duals, 1, int(sum(map(np.sum, duals))))
 
