@@ -68,6 +68,10 @@ class ResourceError(HpcsolveError):
     exit_code = 3
 
 
+class NoAnswer(ResourceError):
+    """A search has ended without an answer, and without a proof that there is none."""
+
+
 class EnvironmentFault(HpcsolveError):
     """The MPI launch, the compiler, the GPU driver or the disk does not work as it must."""
 

@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 
 from hpcsolve.answers.contents import Column, Contents, Dataset, Group, columns
+from hpcsolve.answers.schedule import time_unit_of
+from hpcsolve.problems.clock import UNITS, clock_text
 from hpcsolve.problems.rounding import EXACT, decimals_of, own_decimal, unit_text
 from hpcsolve.problems.unrounded import Unrounded
 
@@ -187,6 +189,8 @@ class Worth:
         if not self.was_rounded() and self.is_optimal():
             return ""
         bound, cost, said = self.bound_below(self._proven()), self.cost(), []
+        if bound is not None and cost is not None and self.is_time_of_day():
+            return f"no {what} ends before {self.time(bound)}, this one ends at {self.time(cost)}"
         if bound is not None:
             gap = ""
             if bound > 0 and cost is not None and self.contents.value("rounding", "slack") is None:
@@ -198,6 +202,17 @@ class Worth:
         if least is not None and self.was_rounded():
             said.append(f"no {what} has a dearest leg below {exact_text(least)}")
         return ", and ".join(said)
+
+    def is_time_of_day(self) -> bool:
+        """Return whether the answer's value is an end that can be told as a time of day."""
+        timed = self.contents.keys.get("objective") == "finish"
+        return timed and time_unit_of(self.contents) is not None and not self.was_rounded()
+
+    def time(self, value: Decimal) -> str:
+        """Return a value that `is_time_of_day` as one, rounded down to the second."""
+        unit = time_unit_of(self.contents)
+        assert unit is not None
+        return clock_text(int(Fraction(value) * UNITS[unit]), "second", 1)
 
     def _which(self) -> str:
         """Return for which tours something is proven before rounding, `` for all."""

@@ -155,7 +155,10 @@ def _tour_answer(result: Result) -> Iterator[str]:
     late = Worth(result.contents).late_words()
     if prize := TOUR.prize_words(result.contents):
         yield f"The prize of the {what} is {prize}."
-    yield f"The {what} costs {with_unit(result, result.cost)}{exact}{TOUR.cost_suffix(result.contents)}{late}."
+    if (worth := Worth(result.contents)).is_time_of_day() and (end := worth.cost()) is not None:
+        yield f"The {what} ends at {worth.time(end)}{late}."
+    else:
+        yield f"The {what} costs {with_unit(result, result.cost)}{exact}{TOUR.cost_suffix(result.contents)}{late}."
     if (schedule := schedule_in(result.contents)) is not None:
         yield f"It takes the time {schedule_line(result.contents, schedule)}."
     yield _how_good(result, what)
@@ -187,7 +190,8 @@ def _how_good(result: Result, what: str) -> str:
         more = f"no {what} has more prize within the limits, or as much for less"
         return f"This is proven to be optimal{rounded}: {more}."
     if result.optimal and not rounded:
-        return f"This is proven to be optimal: no {what} costs less."
+        less = "ends sooner" if worth.is_time_of_day() else "costs less"
+        return f"This is proven to be optimal: no {what} {less}."
     if result.optimal:
         by_given = f" By the costs before rounding {said}." if said else ""
         return f"This is proven to be optimal{rounded}.{by_given}"
@@ -225,10 +229,12 @@ def farthest_pairs(result: Result) -> tuple[tuple[str, str, str], list[list[obje
 def bounds_of(result: Result) -> tuple[str, str, str]:
     """Return the lower and the upper bound on the optimum with their unit, and one on the relative gap: `20 %`.
 
-    The gap is rounded up. The upper bound is the cost of the answer. A dash stands for what is not known.
+    The gap is rounded up. Of ends that are times of day there is none. The upper bound is the cost of the answer. A dash stands for what is not known.
     """
     worth = Worth(result.contents)
     bound, cost = worth.bound(), worth.cost()
+    if worth.is_time_of_day() and cost is not None:  # a part of the time since midnight says nothing
+        return NONE if bound is None else worth.time(bound), worth.time(cost), NONE
     lower = math.nan if bound is None else rounding.downward(bound)
     upper = result.cost if cost is None else rounding.upward(cost)
     gap = 0.0 if lower == upper else (upper - lower) / lower if lower > 0 else math.nan

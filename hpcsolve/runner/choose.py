@@ -250,7 +250,8 @@ def choose(
     apply_overrides(given, overrides)
     if not isinstance(given.get("instance", {}), dict):
         raise InputError(f"instance: the instance is {path}; leave this key out", "--set")
-    name = name or given.get("algorithm") or next((table for table in NAMES if table in given), None)
+    named = name or given.get("algorithm")
+    name = named or next((table for table in NAMES if table in given), None)
     device = str(replaced.get("device") or given.get("device", "auto"))
     resources = resources_here(device, seconds, threads=given.get("threads"))
     instance = None
@@ -261,7 +262,7 @@ def choose(
         kind = source.kind_in_file(path, given.get("instance"))
         method, instance = source.method_and_instance(kind, resources, (), given.get("stop", {}))
     else:
-        method = as_named(name, resources, given.get("stop", {}), given.get(name, {}))
+        method = as_named(name, resources, given.get("stop", {}), given.get(name, {}), only_by_keys=not named)
     table = {**_table(method.algorithm, path, given), "stop": dict(method.stop), method.algorithm: dict(method.keys)}
     options = {"algorithm": "--algorithm"} | ({} if "seconds" not in method.stop else {"stop.seconds": "--seconds"})
     options |= dict.fromkeys(apply_overrides(table, overrides), "--set")

@@ -35,6 +35,8 @@ MOST_PROVEN = 79
 """Cities up to which bounds are tried. Of the larger ones in jobs/benchmarks/choice, they proved 1 of 9 in 10 s."""
 SEARCH_KEYS = ("shakes", "starts")
 """Keys of steiner-kmb that do not tell which mode to choose. They are passed on to the mode that is chosen."""
+IN_TIME = frozenset(("objective", "windows", "travel-times", "departures", "time-unit"))
+"""Keys of held-karp that ask for a tour in time, and for no method."""
 RATE = 1.25e9
 """Min-adds per second that Held-Karp surely makes on a core: a quarter of those of 16-byte vectors, as other programs
 may share the core. Nothing is measured, so that all ranks choose alike."""
@@ -145,16 +147,30 @@ def method_for(
     return _for_cities(problem, resources, stop)
 
 
-def as_named(name: str, resources: Resources, stop: Collection[str] = (), given: Collection[str] = ()) -> Method:
-    """Return the method with the algorithm that the user of the command line names, with the keys that he gives it."""
+def as_named(
+    name: str, resources: Resources, stop: Collection[str] = (), given: Mapping[str, object] | None = None,
+    only_by_keys: bool = False,
+) -> Method:
+    """Return the method with the algorithm that the user of the command line names, with the keys that he gives it.
+
+    Parameters
+    ----------
+    only_by_keys
+        Whether the keys alone name the algorithm.
+    """
     if name == "ant-colony":
         return _ants(replace(resources, gpu=None) if given else resources, stop)
     if name == "edge-assembly":
         return Method(name, "as asked", {}, _limit(resources, stop))
+    given = given or {}
+    by_bounds = given.get("objective", "sum") in ("sum", "finish", "latency")
+    if only_by_keys and name == "held-karp" and given and by_bounds and IN_TIME.issuperset(given):
+        return Method(name, f"since {next(iter(given))} is a key of {name}", {}, _limit(resources, stop))
     keys: dict[str, Any] = {}
     if name == "steiner-kmb":
         keys = {"mode": "best"} if resources.limit or stop else {"exchange": True}
-    return Method(name, "as asked", keys, resources.limit)
+    endless = name == "held-karp" and not resources.limit and not stop
+    return Method(name, "as asked, without a time limit" if endless else "as asked", keys, resources.limit)
 
 
 def stop_in_words(stop: StopCriteria) -> str:

@@ -22,7 +22,7 @@ from hpcsolve.checkpoint.store import LeaseLost, take_lease
 from hpcsolve.device.base import Device, DeviceInfo
 from hpcsolve.device.declaration import for_host
 from hpcsolve.device.select import open_device
-from hpcsolve.errors import DamagedFileError, InputError, Stopped
+from hpcsolve.errors import DamagedFileError, InputError, NoAnswer, Stopped
 from hpcsolve.memory import peak_resident_memory
 from hpcsolve.output.log import Log, Progress
 from hpcsolve.parallel.comm import Comm
@@ -134,6 +134,11 @@ def run_job(
                     log.values({"file": None, "passed": None, "reason": f"stopped: {stopped}", "complete": False,
                                 "answer": None})
                     return Finished(None, STOPPED_EARLY)
+                except NoAnswer as ended:
+                    if writer is None or not writer.has_any:
+                        raise
+                    way_out = f"{ended}, with --overwrite, or go on from {writer.folder} with the same command"
+                    raise NoAnswer(way_out) from None
                 for line in ([f"stopped: {outcome.ended}"] if outcome.ended else []) + device.notes:
                     log.say(line)
                 row = rank_row(device, reason, outcome, seconds) | {"estimated_bytes": estimated}

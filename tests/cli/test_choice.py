@@ -166,7 +166,7 @@ def test_ants_have_as_many_colonies_as_fill_the_gpus_and_fit_in_them():
         assert named.reason == f"as asked; {colonies} colonies to fill the GPUs of {counted(ranks, 'rank')}"
     assert as_named("ant-colony", Resources(gpu=replace(gpu, memory=1))).keys == {}
     # Keys that the user gives may be about the ants.
-    assert as_named("ant-colony", Resources(ranks=3, gpu=gpu), given=("variant",)).keys == {"colonies": 3}
+    assert as_named("ant-colony", Resources(ranks=3, gpu=gpu), given={"variant": "mmas"}).keys == {"colonies": 3}
 
 
 def test_the_time_for_the_table_of_all_states():

@@ -82,7 +82,7 @@ def earliest_end(tsp, question):
 def test_a_day_too_short_is_known_before_the_search(kind):
     """No tour is refused by the last moment at which one still ends, and most are a little before that."""
     refused = asked = 0
-    for seed in range(40):
+    for seed in range(20):
         rng = np.random.default_rng(seed)
         n = int(rng.integers(3, 6))
         cost = rng.integers(1, 40, (n, n))
@@ -125,9 +125,9 @@ def test_a_job_names_the_windows(objective, method, tmp_path):
     assert result.infeasible
     assert list(TOUR.lines(result.contents)) == [
         "tour:   there is none, proven",
-        "why:    the windows of these 2 cities contradict each other, those of fewer do not: 3, 7"]
+        "why:    the windows of these 2 cities contradict each other, those of fewer do not: 3 (0 to 12), 7 (0 to 15)"]
     alone = hpcsolve.solve(cost, "held-karp", windows={3: (0, 9), 5: (0, 200)}, **keys)
-    assert "why:    the window of city 3 alone cannot be kept" in list(TOUR.lines(alone.contents))
+    assert "why:    the window of city 3 (0 to 9) alone cannot be kept" in list(TOUR.lines(alone.contents))
     cost = cost.astype(float)
     cost[4] = np.inf
     none = hpcsolve.solve(cost, "held-karp", windows=windows, **keys)

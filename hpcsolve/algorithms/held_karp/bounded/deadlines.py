@@ -159,6 +159,8 @@ class DeadlineProver:
         How far the next deadline is above the lower bound. None: it is just below the best end so far.
     best
         The best order with its end (without an order a time after every possible end), and the proven lower bound.
+    when
+        Returns a time in words, perhaps as a time of day.
     last, searched, states
         The last search, its deadline and width, and the states of all searches.
     """
@@ -171,6 +173,7 @@ class DeadlineProver:
     report: Report = silent
     watch: Watch | None = None
     words: int | None = None
+    when: Callable[[int], str] = str
     width: int = FIRST_WIDTH
     step: int | None = 0
     states: int = 0
@@ -274,7 +277,7 @@ class DeadlineProver:
                 expander.close()
 
             def reached(found: Searched) -> bool:
-                self.report(len(found.layers) / problem.cities, f"{found.kept[-1]} states by {deadline}")
+                self.report(len(found.layers) / problem.cities, f"{found.kept[-1]} states by {self.when(deadline)}")
                 return self._goes_on(deadline, found) and (narrow or found.complete)
 
             self.last = search(relaxation, deadline, width, self.budget, self.comm, self.scratch, reached, begun,
@@ -286,7 +289,8 @@ class DeadlineProver:
             relaxation.close()
         whole = self.last.complete
         kept = "ended early" if self._watch.ended else "all" if whole else f"the best {width} a layer"
-        self.note(f"by {deadline}: {kept}, {self.last.states} states; {self.best.lower} to {self.best.upper}")
+        between = f"{self.when(self.best.lower)} to {self.when(self.best.upper)}"
+        self.note(f"by {self.when(deadline)}: {kept}, {self.last.states} states; {between}")
         return whole
 
     def _raise_by_sum(self) -> None:
@@ -361,8 +365,9 @@ class DeadlineProver:
         tables = {"order": best.order or [], "counts": [*found.kept, *found.pruned]}
         few = [part(name, 0, np.array(values, np.int64)) for name, values in tables.items()]
         parts = (few if self.comm.rank == 0 else []) + layer_parts(found)
-        words = f"at {len(found.layers)} of {self.problem.cities} cities, by the deadline {deadline}"
-        return State(numbers, parts, f"{words}, with bounds {best.lower} to {best.upper}")
+        words = f"at {len(found.layers)} of {self.problem.cities} cities, by the deadline {self.when(deadline)}"
+        between = f"{self.when(best.lower)} to {self.when(best.upper)}"
+        return State(numbers, parts, f"{words}, with bounds {between}")
 
     def _restore(self, saved: Saved) -> None:
         """Bring the proof to where the checkpoint was written. The layers are read by `saved_layers`."""

@@ -31,9 +31,10 @@ from hpcsolve.answers.tour import NoTour, Tour
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
 from hpcsolve.device.base import Device, DeviceInfo
 from hpcsolve.device.select import memory_for_rank
-from hpcsolve.errors import ResourceError, Stopped
+from hpcsolve.errors import NoAnswer, Stopped
 from hpcsolve.memory import available_memory
 from hpcsolve.parallel.comm import Comm
+from hpcsolve.problems.clock import UNIT_OF, clock_text
 from hpcsolve.problems.questions import TourQuestion
 from hpcsolve.problems.tsp import NO_ARC, Tsp
 
@@ -116,7 +117,7 @@ def run(
 
     Raises
     ------
-    ResourceError
+    NoAnswer
         Neither an order was found nor a proof that there is none.
     Stopped
         Interrupted without an order. The state is saved.
@@ -145,7 +146,9 @@ def run(
     prover: Prover | DeadlineProver
     budget = _budget(problem, criteria, device, comm)
     if problem.combine == "finish":
-        prover = DeadlineProver(timed_orders(problem), device, comm, budget, say, report, watch)
+        unit = UNIT_OF.get(tsp.unit)
+        when = str if unit is None else lambda time: clock_text(time, unit, tsp.scale)
+        prover = DeadlineProver(timed_orders(problem), device, comm, budget, say, report, watch, when=when)
     elif problem.earliest is not None:
         prover = Prover(timed_orders(problem), device, comm, budget, note=say, report=report, watch=watch)
     else:
@@ -167,7 +170,7 @@ def run(
         raise Stopped(watch.ended)
     if proof.order is None and not proof.optimal:
         why = f"{watch.ended or 'layers are wider than the memory allows'}; allow more in [stop]"
-        raise ResourceError(f"no tour was found, and it is not proven that there is none: {why}")
+        raise NoAnswer(f"no tour was found, and it is not proven that there is none: {why}")
     if proof.order is not None and not proof.optimal and bound is None:
         bound = by_one_trees()
     return _outcome(problem, proof, prover, watch, bound), proof
