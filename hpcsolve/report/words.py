@@ -229,7 +229,8 @@ def farthest_pairs(result: Result) -> tuple[tuple[str, str, str], list[list[obje
 def bounds_of(result: Result) -> tuple[str, str, str]:
     """Return the lower and the upper bound on the optimum with their unit, and one on the relative gap: `20 %`.
 
-    The gap is rounded up. Of ends that are times of day there is none. The upper bound is the cost of the answer. A dash stands for what is not known.
+    The gap is rounded up. Of ends that are times of day there is none. The upper bound is the cost of the answer. A
+    dash stands for what is not known.
     """
     worth = Worth(result.contents)
     bound, cost = worth.bound(), worth.cost()

@@ -105,6 +105,16 @@ def test_sentences_name_ends_and_units():
     path = solved(named, path="open", start="Mill", end=2)
     assert "visits each city once and begins at Mill and ends at Park" in problem(path)
     timed = solved(TRIANGLE, windows={1: (0, 90)}, time_unit="minute", objective="finish")
-    assert "costs 105 min (" in " ".join(answer(timed)) and "The unit of costs is min." in problem(timed)
+    assert "The tour ends at 01:45." in " ".join(answer(timed)) and "The unit of costs is min." in problem(timed)
     weighted = solved(TRIANGLE, objective="latency")
     assert "costs 175 (sum of weighted arrivals)" in " ".join(answer(weighted))
+
+
+def test_ends_are_told_as_times_of_day():
+    """A part of the seconds since midnight would say nothing."""
+    found = solved(from_matrix([[0, 10, 20], [10, 0, 15], [20, 15, 0]]), objective="finish", time_unit="minute",
+                   windows={0: ("08:00", "18:00"), 1: ("09:30", None, "0:05")})
+    assert list(answer(found))[0] == "The tour ends at 09:45."
+    early = changed(found, "solution", optimal=False, lower_bound=570)
+    assert "No tour ends before 09:30, this one ends at 09:45." in answer(early)
+    assert bounds_of(early) == ("09:30", "09:45", "-")

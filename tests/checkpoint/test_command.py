@@ -12,8 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from hpcsolve.algorithms.held_karp.bounded import run as bounded
 from hpcsolve.checkpoint.checkpoints import Checkpoints, Writer
-from hpcsolve.checkpoint.store import take_lease
+from hpcsolve.checkpoint.store import State, take_lease
+from hpcsolve.cli import main
+from hpcsolve.errors import NoAnswer
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.parallel.interrupts import Held
 from hpcsolve.runner.run import no_empty_folder_on_error
@@ -267,3 +270,24 @@ def test_the_folder_of_a_failed_run(tmp_path, taken_over):
     assert folder.exists() == taken_over
     if taken_over:
         later.require()
+
+
+def test_a_search_without_a_tour_says_how_to_go_on(tmp_path, monkeypatch, capsys):
+    """Its checkpoint is kept for the same command. Another one is refused, and begins anew with --overwrite."""
+    def ends(tsp, problem, device, comm, report, criteria, checkpoints, *others):
+        checkpoints.save(State({bounded.LEVEL: 0}, [], "at 3 of 9 cities"), last=False)
+        raise NoAnswer("no tour was found; allow more in [stop]")
+
+    monkeypatch.chdir(tmp_path)
+    job = HELD_KARP.replace("27", "12") + "stop = { seconds = 9 }\nheld-karp = { method = 'bounded' }\n"
+    Path("job.toml").write_text(job)
+    run = ["run", "job.toml", "--device", "cpu"]
+    with monkeypatch.context() as patched:
+        patched.setattr(bounded, "run", ends)
+        assert main(run) == 3
+        assert capsys.readouterr().err.strip() == (
+            "hpcsolve: error: no tour was found; allow more in [stop], with --overwrite, or go on from "
+            "out.h5.checkpoint with the same command")
+    more = [*run, "--set", "stop.seconds=50"]
+    assert main(more) == 2 and "or remove them with --overwrite" in capsys.readouterr().err
+    assert main([*more, "--overwrite"]) == 0 and not Path("out.h5.checkpoint").exists()

@@ -169,6 +169,19 @@ def test_ants_have_as_many_colonies_as_fill_the_gpus_and_fit_in_them():
     assert as_named("ant-colony", Resources(ranks=3, gpu=gpu), given={"variant": "mmas"}).keys == {"colonies": 3}
 
 
+def test_keys_that_ask_for_a_tour_in_time_leave_the_limit():
+    """Others name a method, which runs as long as it takes."""
+    asks = {"objective": "finish", "windows": "hours.csv", "time-unit": "minute"}
+    kept = as_named("held-karp", Resources(), given=asks, only_by_keys=True)
+    assert (kept.reason, kept.stop) == ("since objective is a key of held-karp", LIMIT)
+    assert as_named("held-karp", Resources(seconds=3.0), given=asks, only_by_keys=True).stop == {"seconds": 3.0}
+    assert as_named("held-karp", Resources(), ("gap",), asks, only_by_keys=True).stop == {}
+    endless = [as_named("held-karp", Resources(), given=asks)]
+    endless += [as_named("held-karp", Resources(), given=given, only_by_keys=True)
+                for given in ({**asks, "method": "bounded"}, {"objective": "bottleneck"})]
+    assert {(method.reason, tuple(method.stop)) for method in endless} == {("as asked, without a time limit", ())}
+
+
 def test_the_time_for_the_table_of_all_states():
     tsp = random_matrix(27)
     solver = algorithm("held-karp")

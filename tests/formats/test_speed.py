@@ -93,6 +93,14 @@ def test_windows_of_a_german_table(tmp_path: Path) -> None:
     assert tsp.windows is not None and tsp.windows.service.tolist() == [0, 450, 300]
 
 
+@pytest.mark.parametrize("time", ["8.00", "8,00"])
+def test_times_with_a_point_or_a_comma_are_no_numbers(tmp_path: Path, time: str) -> None:
+    """The message is about the time of day, and not about degrees with another mark."""
+    text = TABLE.replace(",", ";").replace(".", ",").replace("08:00", time)
+    with pytest.raises(InputError, match=r"csv:2: the earliest '8\.00' has no unit .*; write it as in 08:00"):
+        read_text(tmp_path, text)
+
+
 def test_without_a_speed_windows_are_not_used(tmp_path: Path) -> None:
     """Distances are no times, and the note says what would make them times."""
     tsp = read_text(tmp_path, TABLE, speed=None)
