@@ -114,7 +114,7 @@ def test_ends_are_told_as_times_of_day():
     """A part of the seconds since midnight would say nothing."""
     found = solved(from_matrix([[0, 10, 20], [10, 0, 15], [20, 15, 0]]), objective="finish", time_unit="minute",
                    windows={0: ("08:00", "18:00"), 1: ("09:30", None, "0:05")})
-    assert list(answer(found))[0] == "The tour ends at 09:45."
+    assert next(answer(found)) == "The tour ends at 09:45."
     early = changed(found, "solution", optimal=False, lower_bound=570)
     assert "No tour ends before 09:30, this one ends at 09:45." in answer(early)
     assert bounds_of(early) == ("09:30", "09:45", "-")

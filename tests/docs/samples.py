@@ -68,6 +68,7 @@ def _problems(folder: Path) -> Iterator[tuple[Any, str, dict[str, Any]]]:
     (folder / "windows.csv").write_text("city,earliest,latest\n3,20,900\n")
     yield costs, "held-karp", {"objective": "finish", "windows": folder / "windows.csv", "best": 2}
     yield np.full((3, 3), 5), "held-karp", {"objective": "finish", "windows": {1: (0, 5), 2: (0, 5)}}  # no tour
+    yield np.full((3, 3), 5), "held-karp", {"objective": "finish", "windows": {0: (0, 14), 2: (0, 9, 1)}}  # nor here
     yield costs, "held-karp", {"load": [1] * len(costs), "capacity": 99}
     yield costs, "held-karp", {"objective": "prize", "prizes": [1] * len(costs)}
     yield costs, "held-karp", {"objective": "lexicographic"}

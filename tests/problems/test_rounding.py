@@ -444,7 +444,7 @@ def test_windows_that_rounding_decides(tmp_path):
     assert lines([[0, 1.06], [1.06, 0]], "held-karp", **keys) == [
         "tour:   there is none, proven for costs rounded to 0.1: there is no tour that keeps all windows with 0.05 to "
         "spare",
-        "why:    the window of city 1 alone cannot be kept"]
+        "why:    the window of city 1 (0 to 1) alone cannot be kept"]
 
 
 def test_lines_of_trees_and_paths():
