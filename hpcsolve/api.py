@@ -216,8 +216,9 @@ class _Given(Source):
         first, last = names[0], names[-1]
         return InputError(
             f"{graph.name} is a graph of {counted(graph.n, 'vertex')} without terminals; say what to find: distances "
-            f"from a vertex, sources=[{first!r}], a path, queries=[[{first!r}, {last!r}]], or a tree that joins some, "
-            f"terminals=[{first!r}, {last!r}]")
+            f"from a vertex, sources=[{first!r}], a path, queries=[[{first!r}, {last!r}]], a tree that joins some, "
+            f"terminals=[{first!r}, {last!r}], or a tour, stops=[{first!r}, {last!r}] (of all vertices: "
+            "stops=list(graph))")
 
     def kind(self, keys: Mapping[str, object]) -> str:
         """Return the kind of the problem, which follows from its type, from its options and from the keys."""

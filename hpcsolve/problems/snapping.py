@@ -95,7 +95,7 @@ def snapped(graph: Graph, points: NDArray[np.float64], degrees: bool, names: tup
         vertices[place] = among[np.argmin(squares)]
         distances[place] = np.sqrt(squares.min())
     width = float(np.sqrt((np.ptp(own, axis=0) ** 2).sum()))
-    far = np.flatnonzero(distances > width) if width > 0 else ()
+    far = np.flatnonzero(distances > width).tolist() if width > 0 else []
     if globe:
         distances = EARTH_RADIUS * angle_between(own[vertices], asked)
     for place in far:
