@@ -153,6 +153,8 @@ def solve(
     """
     if stops is not None and terminals is not None:
         raise InputError("stops= asks for a tour, terminals= for a tree; remove one of them")
+    if terminals is not None:
+        _require_tree(algorithm, parameters)
     options = _vertices_option("terminals", terminals) | _vertices_option(STOPS, stops)
     options |= {} if weight == "" else {"weight": weight}
     options |= {} if directed is None else {"directed": directed}
@@ -214,8 +216,9 @@ class _Given(Source):
         first, last = names[0], names[-1]
         return InputError(
             f"{graph.name} is a graph of {counted(graph.n, 'vertex')} without terminals; say what to find: distances "
-            f"from a vertex, sources=[{first!r}], a path, queries=[[{first!r}, {last!r}]], or a tree that joins some, "
-            f"terminals=[{first!r}, {last!r}]")
+            f"from a vertex, sources=[{first!r}], a path, queries=[[{first!r}, {last!r}]], a tree that joins some, "
+            f"terminals=[{first!r}, {last!r}], or a tour, stops=[{first!r}, {last!r}] (of all vertices: "
+            "stops=list(graph))")
 
     def kind(self, keys: Mapping[str, object]) -> str:
         """Return the kind of the problem, which follows from its type, from its options and from the keys."""
@@ -283,6 +286,15 @@ def _solve_job(
     if not result.complete:
         raise Interrupted(result)
     return result
+
+
+def _require_tree(algorithm: str | None, parameters: Mapping[str, object]) -> None:
+    """Raise an `InputError` if terminals are given, and what is asked is not a tree, nor paths between terminals."""
+    asked = [key for key in ("sources", "queries", "targets") if parameters.get(key) is not None]
+    between = any(isinstance(parameters[key], str) and parameters[key] == "terminals" for key in asked)
+    if (asked or algorithm == "shortest-paths") and not between:
+        what = f"{asked[0]}= for distances" if asked else "shortest-paths for distances"
+        raise InputError(f"terminals= asks for a tree, {what}; remove one of them")
 
 
 def _stop_table(stop: object) -> dict[str, Any]:

@@ -126,7 +126,8 @@ def make_folder(path: Path) -> None:
             probe.unlink()
         remove_dead_parts(path)
     except OSError as error:
-        what = f"no file can be made in this folder: {error.strerror}; choose another --output"
+        reason = "" if error.errno == errno.ENOENT else f": {error.strerror}"  # /proc says so of files in it
+        what = f"no file can be made in this folder{reason}; choose another --output"
         raise EnvironmentFault(f"{path.parent}: {what}") from None
 
 

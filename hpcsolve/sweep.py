@@ -227,7 +227,9 @@ def expand(path: str, overrides: Sequence[str] = (), output: str | None = None) 
     base = Path(text.file).parent  # that paths among the values of the file are relative to
     runs = []
     for index, point in enumerate(dict(zip(axes, values)) for values in itertools.product(*axes.values())):
-        name = _name(point)
+        name, former = _name(point, _shown), _name(point, _shown_whole)
+        if former != name and os.path.exists(os.path.join(folder, f"{former}.h5")):
+            name = former
         file = os.path.join(folder, f"{name}.h5")
         own = {key: absolute_files(key.split("."), value, Path() if key in text.overridden else base)
                for key, value in point.items()}
@@ -277,16 +279,24 @@ def _require_distinct(key: str, values: Sequence[Any], text: JobText) -> None:
         seen.add(_shown(value))
 
 
-def _name(point: Mapping[str, Any]) -> str:
+def _name(point: Mapping[str, Any], shown: Callable[[Any], str]) -> str:
     """Return the name of a run. A name that is too long is cut, and ends in a hash of the whole."""
-    name = ",".join(f"{key}={_shown(value)}" for key, value in point.items())
+    name = ",".join(f"{key}={shown(value)}" for key, value in point.items())
     return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 11]}-{_digest(name)}"
 
 
 def _shown(value: Any) -> str:
-    """Return a value as part of a file name. A value that is shortened or altered for that is followed by its hash."""
+    """Return a value as part of a file name, of an absolute path its last part, as `_shown_whole`."""
+    return _shown_whole(value, os.path.basename(value) if isinstance(value, str) and os.path.isabs(value) else None)
+
+
+def _shown_whole(value: Any, part: str | None = None) -> str:
+    """Return a value, or a part of it, in a file name. What is shortened or altered for that is followed by its hash.
+
+    Earlier versions had whole paths in names, so such files are still found.
+    """
     text = value if isinstance(value, str) else value_text(value)
-    plain = re.sub(r"[^\w.+-]+", "-", text, flags=re.ASCII).strip("-.")[:60]
+    plain = re.sub(r"[^\w.+-]+", "-", part or text, flags=re.ASCII).strip("-.")[:60]
     return plain if plain == text else f"{plain}-{_digest(text)}".lstrip("-")
 
 

@@ -25,6 +25,8 @@ _SYNONYMS = {
 """Words of other programs -> what hpcsolve calls the same."""
 _MOST_FILES = 1000
 """Files of a folder that are compared with the name of one that is not there."""
+_SIMILAR = 0.6
+"""Least similarity, by difflib, of a word that may be meant."""
 _ROUTING = "vehicle routing (several vehicles, depots, demands, capacities)"
 _PRIZES = 'prize collecting, but for tours: held-karp leaves cities out by prizes (objective = "prize")'
 _VERTEX_WEIGHTS = "problems with weights of vertices; put them on the edges if that means the same"
@@ -84,7 +86,7 @@ def nearest(word: str, known: Iterable[str]) -> list[str]:
     if _SYNONYMS.get(asked) in plain:
         return [plain[_SYNONYMS[asked]]]
     longer = [name for name in plain if name.startswith(asked)] if len(asked) > 2 else []
-    near = longer or difflib.get_close_matches(asked, plain, n=1, cutoff=0.6)
+    near = longer or difflib.get_close_matches(asked, plain, n=1, cutoff=_SIMILAR)
     return [plain[name] for name in near]
 
 
@@ -102,8 +104,14 @@ def unreadable(path: str, error: Exception) -> str:
         near = os.listdir(folder or ".")
     except OSError:
         return f"{reason}; there is no folder {folder}" if folder and not os.path.isdir(folder) else reason
-    meant = nearest(name, near[:_MOST_FILES])[:3]
+    meant = nearest(name, [other for other in near[:_MOST_FILES] if _alike(name, other)])[:3]
     return f"{reason}; did you mean {' or '.join(meant)}?" if meant else reason
+
+
+def _alike(name: str, other: str) -> bool:
+    """Return whether a file may be meant by a name: endings such as .toml, which many files share, do not count."""
+    stem, own = (os.path.splitext(each.lower())[0] for each in (name, other))
+    return own.startswith(stem) or difflib.SequenceMatcher(None, stem, own).ratio() >= _SIMILAR
 
 
 _UNSEEN = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")

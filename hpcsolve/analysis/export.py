@@ -16,6 +16,7 @@ import io
 import itertools
 import json
 import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -250,6 +251,7 @@ class Npy(Exporter):
 
 Points = NDArray[np.float64]
 """Shape (points, 2): longitudes and latitudes."""
+_NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,14})(?:\.\d+)?(?:[eE][+-]?\d{1,2})?", re.ASCII)
 Features = Iterator[tuple[Points, dict[str, Any]]]
 """For each feature the points of its line, or its single point, and its properties."""
 
@@ -266,6 +268,18 @@ def not_on_the_globe(contents: Contents, format_name: str) -> str | None:
         what = "the file does not say whether its coordinates are latitudes and longitudes"
         return f"{what} (run its job again for that)"
     return f"its coordinates are not latitudes and longitudes, which {format_name} needs"
+
+
+def _with_numbers(about: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return properties of features with numbers for names all of whose values are texts of numbers.
+
+    OSMnx writes every attribute into GraphML as text. Texts with leading zeros are none of numbers.
+    """
+    texts = [(name, value) for one in about for name, value in one.items() if value is not None]
+    numbers = {name for name, _ in texts} - {
+        name for name, value in texts if not (isinstance(value, str) and _NUMBER.fullmatch(value))}
+    return [{name: json.loads(value) if name in numbers and value is not None else value for name, value in one.items()}
+            for one in about]
 
 
 def _whole_tour(contents: Contents) -> NDArray[np.int64]:
@@ -349,8 +363,10 @@ class GeoJson(Exporter):
 
     def _tree(self, contents: Contents, points: Points) -> Features:
         names, edges, known = contents.unique_names().tolist(), TREE.edges(contents), AnswerEdges(contents)
-        for row, u, v in zip(rows_of(contents), edges.tails.tolist(), edges.heads.tolist()):
-            yield known.line(u, v, points), self._about(known, u, v) | row
+        ends = list(zip(edges.tails.tolist(), edges.heads.tolist()))
+        about = _with_numbers([self._about(known, u, v) for u, v in ends])
+        for row, (u, v), own in zip(rows_of(contents), ends, about):
+            yield known.line(u, v, points), own | row
         for terminal in contents.value("instance", "terminal", ()):
             yield points[[terminal]], {"terminal": names[terminal]}
 

@@ -167,7 +167,7 @@ class Worth:
         if self.contents.value("solution", "costs") is not None:
             return bool(np.all(self.contents.value("solution", "proven", True)))
         cost, bound = (self.contents.value("solution", name) for name in ("cost", "lower_bound"))
-        return bool(self.contents.value("solution", "optimal", False)) or (cost is not None and cost == bound)
+        return bool(self.contents.value("solution", "optimal", False)) or (cost is not None and bool(cost == bound))
 
     def error(self) -> float:
         """Return E of `problems.unrounded` in the instance's own unit, 0 if nothing was rounded, NaN if unknown."""

@@ -335,8 +335,13 @@ class TourType(base.AnswerType):
         require(attribute == own_unit(answer.cost, scale),
                 f"the attribute cost is {attribute}, /solution/cost is {answer.cost} at scale {scale}")
         verdict = answer.check(problem, question)
-        if not verdict.passed or answer.proof is None:
+        if not verdict.passed:
             return verdict
+        if answer.proof is None:
+            claim = "the lower bound" if answer.lower_bound is not None else ""
+            claim = "that it is optimal" if answer.optimal else claim
+            not_again = f"; {claim} was not checked, since its proof is the search itself" if claim else ""
+            return base.Verdict(True, f"{verdict.reason}{not_again}")
         return base.Verdict(True, f"{verdict.reason}; {self._bound_checked(contents, problem, question)}")
 
     def _bound_checked(self, contents: Contents, problem: Tsp, question: TourQuestion | None) -> str:

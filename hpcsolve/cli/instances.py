@@ -16,7 +16,7 @@ from hpcsolve.problems.generate import generate
 from hpcsolve.runner.kinds import KINDS
 from hpcsolve.runner.reading import kind_of_generator
 from hpcsolve.sweep import axes_of
-from hpcsolve.wording import show
+from hpcsolve.wording import counted, show
 
 
 def do_new(options: argparse.Namespace) -> int:
@@ -54,7 +54,7 @@ def do_generate(options: argparse.Namespace) -> int:
     own, problem = KINDS[name], generate(name, options.kind, **keys)
     own.write(problem, options.output)
     if options.output != "-":
-        show(f"{options.output}: {problem.name}, {own.size(problem)} {own.size_unit}")
+        show(f"{options.output}: {problem.name}, {counted(own.size(problem), own.size_noun)}")
     return 0
 
 

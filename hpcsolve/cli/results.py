@@ -13,7 +13,7 @@ from hpcsolve.errors import HpcsolveError, InputError
 from hpcsolve.formats.files import write_text
 from hpcsolve.output.json_text import json_text
 from hpcsolve.output.schema import answer_lines, answer_values
-from hpcsolve.replacing import make_folder, write_bytes
+from hpcsolve.replacing import write_bytes
 from hpcsolve.report.page import report
 from hpcsolve.runner.verify import verify_file
 from hpcsolve.wording import counted, show, size, warn
@@ -87,7 +87,6 @@ def do_tree(options: argparse.Namespace) -> int:
 def do_report(options: argparse.Namespace) -> int:
     """Write a page about results."""
     content, path = report(options.results).encode(), Path(options.output)
-    make_folder(path)
     write_bytes(path, content)
     show(f"{path}: {counted(len(options.results), 'result')}, {size(len(content))}")
     return 0

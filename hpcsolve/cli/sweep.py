@@ -72,7 +72,7 @@ def _run_missing(sweep: Sweep, missing: Sequence[Run], options: argparse.Namespa
     log.say(f"folder: {sweep.folder}")
     at_once = min(options.jobs or sweeps.number_at_once(missing), max(1, len(missing)))
     if missing:
-        log.say(f"start:  {at_once} at a time, {sweeps.cores()} cores")
+        log.say(f"start:  {counted(at_once, 'run')} at a time, {counted(sweeps.cores(), 'core')}")
     progress = Progress(log)
     try:
         failures = sweeps.run_all(missing, at_once, python_command(RUN), progress)

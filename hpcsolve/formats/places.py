@@ -136,7 +136,11 @@ def _degrees(file: InputFile, text: str, what: str, line: int) -> float:
     value = float(text) if is_number(text) else float("nan")
     if not math.isfinite(value):
         comma = re.fullmatch(r"[+-]?\d+,\d+", text)
-        hint = "write decimals with a point, or semicolons between cells" if comma else "give decimal degrees"
+        hint = "give decimal degrees"
+        if comma:
+            hint = "write decimals with a point, or semicolons between cells"
+            if file.suffix in (".xlsx", ".xlsm"):
+                hint = "some decimals are texts with a comma, others numbers; make all of them numbers"
         raise file.error(f"the {what} {shown(text)} is not a number; {hint}", line)
     wrong = geographic.out_of_range(value, what)
     if wrong:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import importlib
 import io
+import re
 import zipfile
 import zlib
 from collections.abc import Iterable
@@ -20,6 +21,7 @@ import numpy as np
 from hpcsolve.errors import InputError
 
 _BEGIN = 4096
+_COMMA = re.compile(r"[+-]?\d+,\d+", re.ASCII)
 _DAMAGED = (ValueError, KeyError, TypeError, AttributeError, IndexError, OSError, EOFError, SyntaxError, RuntimeError,
             NotImplementedError, zipfile.BadZipFile, zlib.error)
 """What these libraries raise for damaged files."""
@@ -40,7 +42,8 @@ def as_csv(raw: bytes, name: str) -> bytes:
     begin = raw[:_BEGIN]
     is_zip, suffix = begin.startswith(b"PK\x03\x04"), name.lower()[-5:]
     if is_zip and (b"[Content_Types].xml" in begin or suffix in (".xlsx", ".xlsm")):
-        return _text(_sheet(raw, name))
+        rows = _sheet(raw, name)
+        return _text(rows, ";" if _has_decimal_commas(rows) else ",")
     if begin.startswith(_PARQUET):
         return _text(_parquet(raw, name))
     if is_zip and suffix.endswith(".ods"):
@@ -109,10 +112,18 @@ def _library(name: str, what: str, library: str) -> Any:
         raise InputError(f"is {what}, for which {problem.name} is missing; {cure}", name) from None
 
 
-def _text(rows: Iterable[list[Any]]) -> bytes:
+def _has_decimal_commas(rows: list[list[Any]]) -> bool:
+    """Return whether a sheet has texts such as 48,2, and no number with decimals that would be written with a point."""
+    cells = [cell for row in rows for cell in row]
+    return any(isinstance(cell, str) and _COMMA.fullmatch(cell.strip()) for cell in cells) and not any(
+        isinstance(cell, float) and cell % 1 != 0 for cell in cells)
+
+
+def _text(rows: Iterable[list[Any]], delimiter: str = ",") -> bytes:
     """Return rows as CSV."""
     stream = io.StringIO()
-    csv.writer(stream, lineterminator="\n").writerows([cell_text(value) for value in row] for row in rows)
+    writer = csv.writer(stream, delimiter=delimiter, lineterminator="\n")
+    writer.writerows([cell_text(value) for value in row] for row in rows)
     return stream.getvalue().encode()
 
 

@@ -91,6 +91,7 @@ def notes_on(problem: Tsp | TspBatch | Graph) -> Iterator[str]:
     yield from problem.notes
     if isinstance(problem, Tsp):
         yield from _negative_costs(problem)
+        yield from _zero_costs(problem)
         yield from _equal_places(problem)
         yield from _equal_names(problem)
     yield from _far_places(problem)
@@ -106,6 +107,24 @@ def _negative_costs(tsp: Tsp) -> Iterator[str]:
     where = f"{_name(tsp, row)} to {_name(tsp, column)}, {cost}"
     yield (f"note:   {counted(int(np.count_nonzero(negative)), 'cost')} below 0 (the first one from {where}) among "
            "positive ones; where there is no arc, write inf")
+
+
+def _zero_costs(tsp: Tsp) -> Iterator[str]:
+    """Yield the note on costs of 0, of which a table has many if 0 means in it that there is no arc.
+
+    A few are usual, of cities at one place; so it is said if they are as many as cities. A city all of whose costs to
+    or from the others are 0 does not count: it makes a cycle of an open path.
+    """
+    if tsp.metric or tsp.network or tsp.cost.size - np.count_nonzero(tsp.cost) < tsp.n:
+        return
+    zero = tsp.cost == 0
+    np.fill_diagonal(zero, True)
+    counts = zero & ~zero.all(axis=1)[:, None] & ~zero.all(axis=0)
+    np.fill_diagonal(counts, False)
+    count = int(np.count_nonzero(counts))
+    if count >= tsp.n:
+        yield (f"note:   {count} of the {tsp.n * (tsp.n - 1)} costs between cities are 0; where there is no arc, write "
+               "inf")
 
 
 def _equal_places(tsp: Tsp) -> Iterator[str]:

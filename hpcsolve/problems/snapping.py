@@ -2,6 +2,9 @@
 
 On the globe distances are great circles in metres, in a plane straight lines in the unit of the coordinates. A tree of
 scipy names the vertices that may be nearest. Which of them is, is decided by the same sums on every machine.
+
+A place that is farther from every vertex than the graph is wide is refused: it is a mistake, and all such places would
+stand for one vertex, between which any tour costs 0.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from hpcsolve.problems.distances import EARTH_RADIUS, GREAT_CIRCLE, on_the_globe
 from hpcsolve.problems.geographic import DEGREES
 from hpcsolve.problems.globe import angle_between
 from hpcsolve.problems.graph import Graph
+from hpcsolve.wording import shown
 
 NEARLY = 1 + 1e-9
 """Vertices up to this many times as far as the nearest one of scipy are compared."""
@@ -66,7 +70,8 @@ def snapped(graph: Graph, points: NDArray[np.float64], degrees: bool, names: tup
     Raises
     ------
     InputError
-        The graph has no coordinates, or coordinates of another kind.
+        The graph has no coordinates, or coordinates of another kind; or a place is farther from every vertex than
+        the graph is wide.
     """
     if graph.coordinates is None or not graph.n:
         raise InputError(f"its vertices have no coordinates, so no place is near one; name vertices as {role}s",
@@ -76,9 +81,9 @@ def snapped(graph: Graph, points: NDArray[np.float64], degrees: bool, names: tup
         kinds = ("x and y in a plane", "latitudes and longitudes")
         what = f"the places have {kinds[degrees]}, the graph {kinds[globe]}"
         raise InputError(f"{what}; give both in the same coordinates", graph.name)
-    own, asked = graph.coordinates[:, :2], points
+    own, asked, exchanged = graph.coordinates[:, :2], points, points[:, ::-1]
     if globe:
-        own, asked = on_the_globe(own, GREAT_CIRCLE), on_the_globe(asked, GREAT_CIRCLE)
+        own, asked, exchanged = (on_the_globe(each, GREAT_CIRCLE) for each in (own, asked, exchanged))
     from scipy.spatial import KDTree
 
     tree = KDTree(own)
@@ -89,6 +94,15 @@ def snapped(graph: Graph, points: NDArray[np.float64], degrees: bool, names: tup
         squares = ((own[among] - asked[place]) ** 2).sum(axis=1)
         vertices[place] = among[np.argmin(squares)]
         distances[place] = np.sqrt(squares.min())
+    width = float(np.sqrt((np.ptp(own, axis=0) ** 2).sum()))
+    far = np.flatnonzero(distances > width).tolist() if width > 0 else []
     if globe:
         distances = EARTH_RADIUS * angle_between(own[vertices], asked)
+    for place in far:
+        away = f"{distances[place]:.1f} m" if globe else f"{distances[place]:.6g}"
+        what = f"{role} {shown(names[place])} is {away} from the nearest vertex, farther than the graph is wide"
+        swapped = tree.query(exchanged[place])[0] <= width
+        hint = f"are {'latitude and longitude' if globe else 'x and y'} exchanged?" if swapped else \
+            "correct its coordinates, remove it, or take a graph that reaches it"
+        raise InputError(f"{what}; {hint}", graph.name)
     return Snapped(role, names, vertices, distances)

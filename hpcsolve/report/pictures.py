@@ -118,7 +118,7 @@ def search_pictures(result: Result) -> Iterator[Picture]:
     if len(result.contents.value("layers", "states", ())):
         more = ", and the seconds of the kernels" if "seconds" in groups["layers"] else ""
         yield Picture(plot.plot_layers, f"The number of states by the size of their sets{more}.")
-    if "history" in groups:
+    if len(result.contents.value("history", "step", ())) > 1:  # one alone is a dot
         mean = "" if kind_of_answer(result) == "tree" else ", the mean of all tours"
         colonies = ", also the best of each colony" if "colonies" in groups else ""
         bound = "" if np.isnan(result.lower_bound) else ", and the lower bound"

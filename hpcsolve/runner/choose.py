@@ -304,8 +304,9 @@ class _NamedFile(Source):
         return InputError(
             f"is a graph of {counted(graph.n, 'vertex')} without terminals{no_cities}; say what to find: distances "
             f"from a vertex, --set shortest-paths.sources='[{first}]', a path, --set "
-            f"shortest-paths.queries='[[{first}, {last}]]', or a tree that joins some, --set "
-            f"instance.terminals='[{first}, {last}]'{directed}", self.path)
+            f"shortest-paths.queries='[[{first}, {last}]]', a tree that joins some, --set "
+            f"instance.terminals='[{first}, {last}]'{directed}, or a tour, --set instance.stops='[{first}, {last}]'",
+            self.path)
 
     def _no_cities(self) -> str:
         """Return why the file cannot be read as costs of cities, in parentheses, or "" if its format is for graphs."""

@@ -77,7 +77,7 @@ class Forecast:
         """Yield the lines that are printed."""
         problem, plan, kind = self.instance.problem, self.plan, kind_of(self.job)
         shared = plan.shared_bytes
-        what = f"{problem.name}, {kind.size(problem)} {kind.size_unit}"
+        what = f"{problem.name}, {counted(kind.size(problem), kind.size_noun)}"
         yield f"{self.job.settings.algorithm}, {what}, {counted(self.ranks, 'rank')}"
         yield from notes_on(problem)
         yield f"each rank has           {self.device}"
@@ -93,14 +93,14 @@ class Forecast:
         yield from self.phases.lines()
         largest = plan.largest([self.memory] * self.ranks)
         verdict = f"{'yes' if self.fits else 'no'}: {size(self.memory)} per rank"
-        yield f"fits                    {verdict}; the largest that fits: {largest} {kind.size_unit}"
+        yield f"fits                    {verdict}; the largest that fits: {counted(largest, kind.size_noun)}"
 
     def values(self) -> dict[str, Any]:
         """Return the same as values: bytes by rank, and seconds by phase, None where they are not known."""
         problem, plan, phases, kind = self.instance.problem, self.plan, self.phases, kind_of(self.job)
         return {
             "algorithm": self.job.settings.algorithm, "instance": problem.name, "size": kind.size(problem),
-            "size_unit": kind.size_unit, "notes": list(notes_on(problem)), "ranks": self.ranks, "device": self.device,
+            "size_unit": kind.size_noun, "notes": list(notes_on(problem)), "ranks": self.ranks, "device": self.device,
             "device_bytes": plan.device_bytes, "host_bytes": plan.host_bytes, "shared_bytes": plan.shared_bytes,
             "process_bytes": self.process, "bytes_sent": plan.bytes_sent, "operations": plan.operations,
             "details": {**plan.details, **plan.beside()}, "free_bytes": self.memory, "fits": self.fits,

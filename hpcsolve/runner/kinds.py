@@ -64,11 +64,11 @@ class ProblemKind(ABC):
 
     Attributes
     ----------
-    size_unit
-        What the size of a problem counts, in the plural: `cities`.
+    size_noun
+        What the size of a problem counts: `city`.
     """
 
-    size_unit: ClassVar[str]
+    size_noun: ClassVar[str]
 
     @abstractmethod
     def read(self, path: str, options: Mapping[str, Any], precision: Precision) -> InstanceOf[Any]:
@@ -134,7 +134,7 @@ class ProblemKind(ABC):
 class Tours(ProblemKind):
     """Cities with a matrix of costs, or with coordinates."""
 
-    size_unit = "cities"
+    size_noun = "city"
 
     def read(self, path: str, options: Mapping[str, Any], precision: Precision) -> Instance:
         """Return the cities of a file, or at the stops in a graph. Raises as `formats.read` and `Tsp.fitted`."""
@@ -251,7 +251,7 @@ class Tours(ProblemKind):
 class Graphs(ProblemKind):
     """Vertices and arcs with weights."""
 
-    size_unit = "vertices"
+    size_noun = "vertex"
     whole: ClassVar = False
     """Whether weights must be integers, which are rounded where they must be, and entries of a matrix are edges."""
 
@@ -440,7 +440,7 @@ class SteinerProblems(Graphs):
 class Batches(ProblemKind):
     """Many travelling salesman problems."""
 
-    size_unit = "cities"
+    size_noun = "city"
 
     def read(self, path: Any, options: Mapping[str, Any], precision: Precision) -> InstanceOf[TspBatch]:
         """Return the batch of a file, a folder or a list of files, to each of which the options belong.

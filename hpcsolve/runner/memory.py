@@ -67,7 +67,7 @@ def that_fits(plan: Plan, memories: Sequence[RankMemory]) -> Plan:
     return plan.otherwise
 
 
-def check_memory(plan: Plan, memories: Sequence[RankMemory], what: str, unit: str = "cities") -> None:
+def check_memory(plan: Plan, memories: Sequence[RankMemory], what: str, noun: str = "city") -> None:
     """Refuse a run that does not fit the free memory.
 
     Parameters
@@ -76,8 +76,8 @@ def check_memory(plan: Plan, memories: Sequence[RankMemory], what: str, unit: st
         What the ranks need, and what each rank has.
     what
         The problem in words: `40 cities`.
-    unit
-        What the size of a problem counts, in the plural.
+    noun
+        What the size of a problem counts.
 
     Raises
     ------
@@ -93,7 +93,7 @@ def check_memory(plan: Plan, memories: Sequence[RankMemory], what: str, unit: st
     ranks, smaller = counted(len(memories), "rank"), f", or {plan.smaller}" if plan.smaller else ""
     raise ResourceError(
         f"{what} need {size(need[worst])} of memory{_once(plan)} on rank {worst}, where {size(free[worst])} is "
-        f"free; at most {largest} {unit} fit on {ranks} with this memory; use more ranks on more nodes{smaller}"
+        f"free; at most {counted(largest, noun)} fit on {ranks} with this memory; use more ranks on more nodes{smaller}"
     )
 
 

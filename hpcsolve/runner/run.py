@@ -35,7 +35,7 @@ from hpcsolve.runner.conclude import Finished, conclude, exit_code_of_run, place
 from hpcsolve.runner.kinds import kind_of
 from hpcsolve.runner.memory import check_memory, memory_line, memory_of, process_bytes, that_fits
 from hpcsolve.runner.planned import PlannedRun
-from hpcsolve.wording import warn
+from hpcsolve.wording import counted, warn
 
 SLURM_END = "SLURM_JOB_END_TIME"
 """When Slurm will end the job, in seconds since 1970."""
@@ -245,7 +245,7 @@ def _needed_bytes(
     problem, kind = planned.instance.problem, kind_of(planned.job)
     first = planned.solver.plan(planned.statement, len(memories), info, planned.job.settings.stop)
     plan = that_fits(first, memories)
-    check_memory(plan, memories, f"{kind.size(problem)} {kind.size_unit}", kind.size_unit)
+    check_memory(plan, memories, counted(kind.size(problem), kind.size_noun), kind.size_noun)
     if planned.output is not None:
         make_folder(Path(planned.output))
     log.say(memory_line(plan, memories))

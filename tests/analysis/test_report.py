@@ -10,10 +10,13 @@ import h5py
 import numpy as np
 import pytest
 
+from hpcsolve import solve
 from hpcsolve.errors import InputError
 from hpcsolve.output.hdf5 import write_result
 from hpcsolve.problems.generate.tsp import uniform_tsp
+from hpcsolve.problems.graph import from_edges
 from hpcsolve.report import page
+from hpcsolve.report.pictures import search_pictures
 from tests.analysis.results import HOSTILE, PROBLEMS, hostile, solved
 from tests.cli.seen import error_line
 
@@ -155,6 +158,12 @@ def test_several_results_have_a_summary(files, results):
 
 
 @pytest.mark.slow
+def test_a_search_of_one_step_has_no_picture():
+    graph = from_edges([0, 1, 0], [1, 2, 2], [1, 2, 4], terminals=[0, 2])
+    found = solve(graph, "steiner-kmb", mode="best", device="cpu", threads=1)
+    assert len(found.table("history")["step"]) == 1 and not list(search_pictures(found))
+
+
 def test_the_same_page_each_time(files):
     assert page.report([files("tree"), files("ants")]) == page.report([files("tree"), files("ants")])
 
@@ -220,6 +229,9 @@ def file(files):
 
 def test_it_writes_a_page_and_replaces_none(file, hpcsolve, tmp_path):
     output = tmp_path / "new" / "report.html"
+    nowhere = hpcsolve("report", file, "-o", output)  # a folder that is misspelt is not made
+    assert nowhere.returncode == 4 and "cannot be written: No such file or directory" in error_line(nowhere)
+    output.parent.mkdir()
     done = hpcsolve("report", file, file, "-o", output)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(f"{output}: 2 results, ") and not done.stderr

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import hpcsolve
-from hpcsolve.algorithms import steiner_kmb
+from hpcsolve.algorithms import held_karp, steiner_kmb
 from hpcsolve.algorithms.base import Outcome
 from hpcsolve.answers.tour import Tour
 from hpcsolve.answers.tree import Tree, tree_from_edges
@@ -28,6 +28,19 @@ TSP = from_matrix([[0, 1, 9], [9, 0, 2], [3, 9, 0]])
 def test_claims_are_compared_with_the_instance(answer, said):
     verdict = answer.check(TSP, None)
     assert verdict.reason == said and verdict.passed == said.startswith("every city")
+
+
+@pytest.mark.parametrize(("answer", "claim"), [
+    (Tour(6, [0, 1, 2], True), "that it is optimal"), (Tour(6, [0, 1, 2], False, lower_bound=5), "the lower bound"),
+    (Tour(6, [0, 1, 2], False), "")])
+def test_verify_says_that_a_search_is_not_repeated(answer, claim, monkeypatch, tmp_path):
+    """A run does not say it of itself: it has just searched."""
+    monkeypatch.setattr(held_karp.ALGORITHM, "run", lambda *_: Outcome(answer))
+    (tmp_path / "costs.csv").write_text("0,1,9\n9,0,2\n3,9,0\n")
+    hpcsolve.solve(tmp_path / "costs.csv", "held-karp", device="cpu", output=tmp_path / "out.h5")
+    _, verdict = verify_file(str(tmp_path / "out.h5"))
+    said = f"; {claim} was not checked, since its proof is the search itself" if claim else ""
+    assert verdict.passed and verdict.reason == f"every city once, the cost added up from the instance{said}"
 
 
 STAR = from_edges([0, 0, 0, 1, 2, 1], [1, 2, 3, 2, 3, 3], [2, 2, 2, 3, 3, 3], terminals=[1, 2, 3])

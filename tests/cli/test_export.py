@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from hpcsolve import load, solve
-from hpcsolve.analysis.export import EXPORTERS
+from hpcsolve.analysis.export import EXPORTERS, _with_numbers
 from hpcsolve.answers.tour import TOUR
 from hpcsolve.errors import InputError
 from hpcsolve.formats import read_tour
@@ -236,6 +236,15 @@ def test_a_tree(export, folder):
     kinds = [feature["geometry"]["type"] for feature in features]
     assert kinds == ["LineString", "MultiLineString", "Point", "Point"], "Bob - Cleo crosses the 180th meridian"
     assert features[1]["geometry"]["coordinates"] == [[[179, 48.6], [180, 48.8]], [[-180, 48.8], [-179, 49]]]
+
+
+def test_texts_of_numbers_are_numbers_where_all_of_a_name_are():
+    """As OSMnx writes GraphML. A GIS can add these up; a text with leading zeros is no number."""
+    given = [{"length": "167.852", "osmid": "12", "ref": "7", "code": "07", "oneway": "False", "lanes": None},
+             {"length": "9", "osmid": "[13, 14]", "code": "11", "oneway": "True", "lanes": "2"}]
+    first, second = _with_numbers(given)
+    assert first == {**given[0], "length": 167.852, "ref": 7}
+    assert second == {**given[1], "length": 9, "lanes": 2} and type(second["length"]) is int
 
 
 def test_distances_and_paths(export, folder):

@@ -7,6 +7,7 @@ import pytest
 import hpcsolve as package
 from hpcsolve.analysis.plot import plot_tour
 from hpcsolve.errors import InputError, LaunchError
+from hpcsolve.wording import unreadable
 
 CITIES = "TYPE : TSP\nDIMENSION : 4\nEDGE_WEIGHT_TYPE : {}\nNODE_COORD_SECTION\n1 0 0\n2 3 4\n3 6 0\n4 {}\nEOF\n"
 JOB = 'algorithm = "held-karp"\ninstance = "cities.tsp"\n'
@@ -230,3 +231,13 @@ def test_a_notebook_shows_the_line_of_the_user_and_the_message(folder, monkeypat
         raise LaunchError("not an argument of this kernel")
     shown = bug.value._render_traceback_()
     assert shown[0] == "Traceback (most recent call last):" and len(shown) > 3 and "not an argument" in shown[-1]
+
+
+def test_the_ending_of_a_file_is_no_likeness(tmp_path):
+    """nofile.toml is not meant by long.toml; m.cvs is by m.csv, and a name without its ending by the whole."""
+    for name in ("long.toml", "two.xlsx", "m.csv", "m.toml", "places.csv"):
+        (tmp_path / name).touch()
+    meant = {"nofile.toml": "", "delta.xlsx": "", "m.cvs": "m.csv", "plac": "places.csv", "lang.toml": "long.toml"}
+    for name, other in meant.items():
+        said = unreadable(str(tmp_path / name), FileNotFoundError(2, "No such file"))
+        assert said == "cannot be read: No such file" + (f"; did you mean {other}?" if other else ""), name

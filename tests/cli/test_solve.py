@@ -124,7 +124,7 @@ def test_a_file_of_precedences_is_proven_by_held_karp_as_an_open_path(files):
 def test_a_named_algorithm_has_no_stop_of_its_own(files):
     assert choose("sixty.tsp", "held-karp", 9.0).job.settings.stop.seconds == 9
     assert choose("sixty.tsp", "held-karp").job.settings.stop == NO_STOP
-    with pytest.raises(ResourceError, match="1999 cities beside the depot are too many"):
+    with pytest.raises(ResourceError, match="2000 cities are too many: held-karp takes at most 122 here; edge"):
         package.solve(np.ones((2000, 2000)), device="cpu", objective="bottleneck")
 
 
@@ -139,8 +139,9 @@ def test_a_set_key_names_the_algorithm(files):
 
 @pytest.mark.parametrize(("arguments", "message"), [
     (["roads.gr"], "roads.gr: is a graph of 4 vertices without terminals; say what to find: distances from a vertex, "
-                   "--set shortest-paths.sources='[1]', a path, --set shortest-paths.queries='[[1, 4]]', or a tree "
-                   "that joins some, --set instance.terminals='[1, 4]'"),
+                   "--set shortest-paths.sources='[1]', a path, --set shortest-paths.queries='[[1, 4]]', a tree "
+                   "that joins some, --set instance.terminals='[1, 4]' --set instance.directed=false, or a tour, "
+                   "--set instance.stops='[1, 4]'"),
     (["links.csv"], "links.csv: is a graph of 4 vertices without terminals"),
     (["named.csv"], "named.csv: is a graph of 5 vertices without terminals; say what to find: distances from a vertex, "
                     "--set shortest-paths.sources='[\"Aa\"]', a path, --set shortest-paths.queries='[[\"Aa\", "),

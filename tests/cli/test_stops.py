@@ -104,5 +104,12 @@ def test_mistakes(stops, message):
 def test_a_tour_or_a_tree():
     with pytest.raises(InputError, match="stops= asks for a tour, terminals= for a tree; remove one of them"):
         package.solve(network(), stops=["Fair"], terminals=["Mill"], **HERE)
+    for asked, what in (({"sources": [1]}, "sources="), ({"queries": [[1, 2]]}, "queries="),
+                        ({"algorithm": "shortest-paths"}, "shortest-paths")):
+        with pytest.raises(InputError, match=f"terminals= asks for a tree, {what} for distances; remove one of them"):
+            package.solve(network(), terminals=["Mill"], **asked, **HERE)
+    between = package.solve(network(), terminals=["Mill", "Fair"], sources="terminals", weight="minutes",
+                            directed=False, **HERE)
+    assert between.distance.shape[0] == 2
     with pytest.raises(InputError, match="list is not a graph; give a Graph, a sparse matrix"):
         package.solve([[0, 1], [1, 0]], stops=[0], **HERE)

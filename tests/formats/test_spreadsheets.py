@@ -86,6 +86,24 @@ def test_durations_and_nothing(tmp_path):
     assert content.splitlines() == ["city,latest,service", "0,1.5,25:15:00", "1,,"]
 
 
+@pytest.mark.parametrize(("cells", "expected"), [
+    (["48,21", "16,37"], ["name;lat;lon", "A, B;48,21;16,37"]),
+    (["48,21", 16.5], ["name,lat,lon", '"A, B","48,21",16.5']),
+    ([48, 16.5], ["name,lat,lon", '"A, B",48,16.5']),
+])
+def test_texts_with_a_decimal_comma_are_numbers_if_no_number_has_decimals(tmp_path, cells, expected):
+    openpyxl = pytest.importorskip("openpyxl", reason="openpyxl is not installed")
+    book = openpyxl.Workbook()
+    for row in (["name", "lat", "lon"], ["A, B", *cells]):
+        book.active.append(row)
+    book.save(tmp_path / "p.xlsx")
+    assert open_file(str(tmp_path / "p.xlsx")).content.decode().splitlines() == expected
+    if cells[1] == "16,37":
+        assert read(str(tmp_path / "p.xlsx")).problem.coordinates.tolist() == [[48.21, 16.37]]
+    elif cells[0] == "48,21":
+        assert "others numbers; make all of them numbers" in refusal(read, tmp_path / "p.xlsx")
+
+
 def test_several_sheets_are_refused(tmp_path):
     pytest.importorskip("openpyxl", reason="openpyxl is not installed")
     with pandas.ExcelWriter(tmp_path / "p.xlsx") as book:

@@ -24,6 +24,7 @@ def graph_at(points, kind=""):
 @settings(max_examples=60, deadline=None)
 @given(GRID, GRID)
 def test_in_a_plane(vertices, places):
+    vertices = [*vertices, (-9, -9), (9, 9)]  # no place is farther away than the graph is wide
     found = snapped(graph_at(vertices), np.array(places, float), False, ("",) * len(places), "source")
     for number, (x, y) in enumerate(places):
         squares = [(a - x) ** 2 + (b - y) ** 2 for a, b in vertices]
@@ -51,8 +52,23 @@ def test_on_the_globe(seed):
 
 def test_equal_places_on_the_globe():
     graph = graph_at([(48, 16), (47, 15), (47, 15), (48, 16)], DEGREES)
-    assert snapped(graph, np.array([[47.1, 15], [47, 15], [90, 0]]), True, ("", "", ""), "x").vertices.tolist() == [
+    assert snapped(graph, np.array([[47.1, 15], [47, 15], [48.9, 16]]), True, ("", "", ""), "x").vertices.tolist() == [
         1, 1, 0]
+
+
+@pytest.mark.parametrize(("kind", "place", "message"), [
+    (DEGREES, (16, 48), r"stop 'Home' is 4\d+\.\d m from the nearest vertex, farther than the graph is wide; are "
+     r"latitude and longitude exchanged\?"),
+    (DEGREES, (-48, 16), "correct its coordinates, remove it, or take a graph that reaches it"),
+    ("", (15, 48), r"stop 'Home' is 45.9674 from the nearest vertex, .*; are x and y exchanged\?"),
+])
+def test_a_place_farther_than_the_graph_is_wide_is_refused(kind, place, message):
+    """All such places would stand for one vertex, and a tour between them would cost 0."""
+    graph = graph_at([(48, 16), (47, 15)], kind)
+    near = snapped(graph, np.array([[48, 17.0]]), bool(kind), ("Home",), "stop")
+    assert near.vertices.tolist() == [0]
+    with pytest.raises(InputError, match=message):
+        snapped(graph, np.array([[48, 16], place]), bool(kind), ("Hall", "Home"), "stop")
 
 
 def test_what_has_no_nearest_vertex():

@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import re
 import shlex
 from pathlib import Path
 
@@ -91,6 +92,17 @@ def test_instances_may_be_files_and_tables(write, tmp_path):
     assert runs[0].name == "instance=a.tsp" and runs[1].name.startswith("instance=b.tsp-")
     here = expand("jobs/many.toml", ['instance=["a.tsp", "jobs/a.tsp"]']).runs  # relative to the working directory
     assert [run.job.settings.instance for run in here] == [str(tmp_path / "a.tsp"), str(tmp_path / "jobs" / "a.tsp")]
+
+
+def test_an_absolute_path_is_named_by_its_last_part(write, tmp_path):
+    """Files of sweeps that were begun before, with the whole path in their names, are still found."""
+    path = write('algorithm = "held-karp"\ninstance = ["/data/of/a.tsp", "/data/of/b.tsp"]\noutput = "out"\n')
+    short = [run.name for run in expand(path).runs]
+    assert all(re.fullmatch(r"instance=[ab]\.tsp-[0-9a-f]{10}", name) for name in short)
+    former = short[1].replace("=b", "=data-of-b")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / f"{former}.h5").touch()
+    assert [run.name for run in expand(path).runs] == [short[0], former]
 
 
 def test_set_replaces_values_and_keeps_names(write):

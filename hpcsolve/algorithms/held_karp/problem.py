@@ -34,6 +34,8 @@ from hpcsolve.problems.windows import all_day
 
 MOST_INNER_CITIES, MOST_INNER_CITIES_WITH_WINDOWS = 121, 248
 """The most cities beside the depot that any method takes: a state of bounds has bits for so many."""
+FOR_MORE = "edge-assembly takes more, of plain tours"
+"""What to do with more cities than any method takes."""
 FREE = -NO_ARC
 """The cost of an arc that is never the dearest: to and from a depot that is no city."""
 NO_PATH = {2: 2**15 - 1, 4: 2**31 - 1, 8: LARGEST_SUM + 1}
@@ -337,8 +339,7 @@ def order_problem(tsp: Tsp, question: TourQuestion) -> OrderProblem:
     m = len(parts_of_tour(tsp.n, question)[1])
     most = MOST_INNER_CITIES if question.windows is None else MOST_INNER_CITIES_WITH_WINDOWS
     if m > most:  # refused before a matrix is made, and before costs by place take n^3 bytes
-        what = f"{m} cities beside the depot are too many: a state's key holds {most}"
-        raise ResourceError(f"{what}; use a heuristic or branch and cut")
+        raise ResourceError(f"{tsp.n} cities are too many: held-karp takes at most {most + tsp.n - m} here; {FOR_MORE}")
     core, travel = _core_in_time(tsp, question)
     table = core.costs_by_place(tsp)
     if question.places is not None:

@@ -193,7 +193,7 @@ def test_sums_with_time_windows_are_for_bounds_alone() -> None:
 @pytest.mark.parametrize(("windows", "most"), [((), 121), (("windows",), 248)])
 def test_as_many_cities_as_a_key_has_bits(windows: tuple[str, ...], most: int) -> None:
     assert order_problem(*random_question(most + 1, 0, "sum", windows)).m == most
-    with pytest.raises(ResourceError, match=f"{most + 1} cities beside the depot are too many"):
+    with pytest.raises(ResourceError, match=f"{most + 2} cities are too many: held-karp takes at most {most + 1} here"):
         order_problem(*random_question(most + 2, 0, "sum", windows))
 
 

@@ -22,7 +22,7 @@ from hpcsolve.algorithms.held_karp.prizes.states import ByStates
 from hpcsolve.algorithms.held_karp.prizes.table import ByTable
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
-from hpcsolve.errors import ResourceError
+from hpcsolve.errors import InputError, ResourceError
 from hpcsolve.parallel.comm import Comm, SerialComm
 from hpcsolve.problems.questions import TourQuestion, Windows
 from hpcsolve.problems.tsp import NO_ARC, Tsp, from_costs
@@ -200,3 +200,13 @@ def test_what_is_too_late_is_left_out(
     """An opening time of more than 32 bits, and a tour that would return after the first window's end."""
     result = hpcsolve.solve(cost, device="cpu", threads=1, objective="prize", windows=windows, method=method, **keys)
     assert result.tour.tolist() == tour
+
+
+def test_the_round_that_large_numbers_need_is_named() -> None:
+    places = np.random.default_rng(1).random((10, 2))
+    keys: dict[str, Any] = {"device": "cpu", "threads": 1, "objective": "prize", "prizes": [1] * 10, "budget": 1.5}
+    with pytest.raises(InputError, match=r"needs ends below 2\^30 .*; round costs and times: set round to") as error:
+        hpcsolve.solve(places, **keys)
+    unit = float(str(error.value).rsplit(maxsplit=1)[1])
+    assert 1e-9 <= unit <= 1e-6
+    assert hpcsolve.solve(places, round=unit, **keys).optimal

@@ -21,7 +21,7 @@ from hpcsolve.algorithms.held_karp.lattice.reduce import ReducedCosts
 from hpcsolve.algorithms.held_karp.lattice.split import FEWEST_SPLIT, Share, Split, split_cities
 from hpcsolve.algorithms.held_karp.orders import run as orders
 from hpcsolve.algorithms.held_karp.outcome import Statistics, layers_table, outcome, rank_group
-from hpcsolve.algorithms.held_karp.problem import tie
+from hpcsolve.algorithms.held_karp.problem import FOR_MORE, tie
 from hpcsolve.algorithms.held_karp.statement import MOST_LATTICE_CITIES, TourStatement
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints, without_writer
 from hpcsolve.device.base import Device
@@ -50,7 +50,7 @@ def plan(stated: TourStatement, ranks: int, kind: str = "cpu") -> Plan:
         return compact.plan(m, ranks, n - m)
     if m > MOST_LATTICE_CITIES:
         why = f"Held-Karp's memory doubles with every city, so there may be {MOST_LATTICE_CITIES + 1} at most"
-        raise ResourceError(f"{n} cities are too many: {why}; use a heuristic or branch and cut")
+        raise ResourceError(f"{n} cities are too many: {why}; {FOR_MORE}")
     orders.require_ranks(ranks)
     return _plan_planes(m, stated.reduced.symmetric, stated.reduced.itemsize, ranks, n - m, kind)
 

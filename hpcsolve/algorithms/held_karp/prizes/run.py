@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from decimal import Decimal
 from math import comb
 from typing import Any
 
@@ -30,6 +31,7 @@ from hpcsolve.device.select import memory_for_rank
 from hpcsolve.errors import InputError
 from hpcsolve.memory import available_memory
 from hpcsolve.parallel.comm import Comm
+from hpcsolve.problems.tsp import NO_ARC, Tsp
 
 FILES = (orders.FILE, LAYER_FILE, PRIZE_FILE)
 SHARE = 0.8
@@ -59,7 +61,7 @@ def plan_by_states(stated: TourStatement, ranks: int) -> Plan:
     InputError
         The values do not fit 32 bits.
     """
-    require_small(selection(stated.problem, stated.question))
+    require_small(stated.problem, selection(stated.problem, stated.question))
     m, ends = stated.orders.m, stated.problem.n - stated.orders.m
     table = 64 * (m + 1) ** 2 + 4096
     details: dict[str, int | str] = {
@@ -70,11 +72,14 @@ def plan_by_states(stated: TourStatement, ranks: int) -> Plan:
                 (0,) * ranks, details, lambda free: MOST_INNER_CITIES_WITH_WINDOWS + ends)
 
 
-def require_small(asked: Selection) -> None:
+def require_small(tsp: Tsp, asked: Selection) -> None:
     """Raise `InputError` if values are too large for layers of states."""
     if latest_end(asked) > MOST_TIME:
+        dearest = int(tsp.cost[tsp.cost != NO_ARC].max(initial=0))  # the costs of all cities must fit too
+        largest = max(latest_end(asked), dearest * (tsp.n + 1))
+        unit = Decimal(10) ** len(str(largest // MOST_TIME)) / tsp.scale
         raise InputError('held-karp.objective: "prize" by layers of states needs ends below 2^30 in exact integers; '
-                         "scale costs and times down")
+                         f"round costs and times: set round to {float(unit):g}")
 
 
 def run(stated: TourStatement, by_states: bool, device: Device, comm: Comm, report: Report) -> Outcome:
@@ -86,7 +91,7 @@ def run(stated: TourStatement, by_states: bool, device: Device, comm: Comm, repo
     if problem.m == 0:
         points = [] if asked.nothing is None else [(0, asked.nothing, list[int]())]
     elif by_states:
-        require_small(asked)
+        require_small(stated.problem, asked)
         words, free = key_words(problem.m), min(memory_for_rank(device, comm), available_memory() // comm.local_size)
         budget = budget_of(int(SHARE * min(comm.allgather(free))), words, comm.size)
         found = ByStates(asked, device, comm, budget, report)
