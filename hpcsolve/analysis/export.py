@@ -1,7 +1,8 @@
 """Writes answers as files for other programs: `hpcsolve export`. The file's suffix names the format (`EXPORTERS`).
 
 CSV has the rows that `Result.to_pandas` has: a header with the names of the columns, then a line for each row. Parquet
-and sheets of Excel have the same rows, which pandas writes.
+and sheets of Excel have the same rows, which pandas writes. Times are written as times of day where it is known what a
+unit of the costs is: the table of a tour is for drivers, and can be read again as a table of visits.
 
 GeoJSON (RFC 7946) has lines in longitude and latitude, in decimal degrees of WGS 84. A line that crosses the 180th
 meridian is cut there, as the RFC asks, since maps would draw it around the globe.
@@ -33,6 +34,7 @@ from hpcsolve.answers.contents import Contents
 from hpcsolve.answers.distances import DISTANCES
 from hpcsolve.answers.edges import AnswerEdges
 from hpcsolve.answers.paths import PATHS
+from hpcsolve.answers.schedule import with_clock_times
 from hpcsolve.answers.tour import TOUR, TourType
 from hpcsolve.answers.tours import ToursType
 from hpcsolve.answers.tree import TREE
@@ -114,9 +116,16 @@ def no_tour(contents: Contents) -> str | None:
     return "the answer states that there is no tour" if contents.value("solution", "infeasible") else None
 
 
+def blocks_of(contents: Contents) -> Iterator[Rows]:
+    """Yield the rows of an answer in blocks, as files have them."""
+    kind = require_whole(contents)
+    for block in kind.rows(contents):
+        yield with_clock_times(contents, block) if isinstance(kind, (TourType, ToursType)) else block
+
+
 def rows_of(contents: Contents) -> Iterator[dict[str, Any]]:
     """Yield the rows of an answer with Python's own types. Infinities and NaN are None."""
-    for block in require_whole(contents).rows(contents):
+    for block in blocks_of(contents):
         yield from _rows(block)
 
 
@@ -136,7 +145,7 @@ class Csv(Exporter):
     def pieces(self, contents: Contents, number: int | None) -> Iterator[str | bytes]:
         """Yield the header and the lines."""
         header: list[str] = []
-        for block in require_whole(contents).rows(contents):
+        for block in blocks_of(contents):
             if not header:
                 header = list(block)
                 yield csv_line(map(self._cell, header))
@@ -154,7 +163,7 @@ class Csv(Exporter):
 
 
 def frame_of(contents: Contents, number: int | None = None) -> pandas.DataFrame:
-    """Return the rows of an answer as a `pandas.DataFrame`.
+    """Return the rows of an answer as a `pandas.DataFrame`, times as numbers.
 
     Parameters
     ----------
@@ -169,16 +178,20 @@ def frame_of(contents: Contents, number: int | None = None) -> pandas.DataFrame:
         pandas is not installed.
     """
     require_installed("pandas")
+    contents = one_of(contents, number)
+    return _frame(require_whole(contents).rows(contents))
+
+
+def _frame(rows: Iterator[Rows]) -> pandas.DataFrame:
     import pandas
 
-    contents = one_of(contents, number)
-    blocks = list(require_whole(contents).rows(contents))
+    blocks = list(rows)
     return pandas.DataFrame({name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]})
 
 
 @dataclass(frozen=True)
 class Frame(Exporter):
-    """The table of `frame_of`, which pandas writes by another package.
+    """The rows as a table, which pandas writes by another package.
 
     Attributes
     ----------
@@ -203,9 +216,10 @@ class Frame(Exporter):
 
     def pieces(self, contents: Contents, number: int | None) -> Iterator[str | bytes]:
         """Yield the file."""
-        require_installed(self.package)
+        for package in ("pandas", self.package):
+            require_installed(package)
         file = io.BytesIO()
-        self.write(frame_of(contents), file)
+        self.write(_frame(blocks_of(contents)), file)
         yield file.getvalue()
 
 
@@ -344,7 +358,8 @@ class GeoJson(Exporter):
     def _tour(self, contents: Contents, points: Points) -> Features:
         about = {"name": contents.value("instance", "name"), "cost": contents.cost}
         yield points[_whole_tour(contents)], about
-        for row, city in zip(_rows(TOUR.stops(contents)), TOUR.edges(contents).vertices.tolist()):
+        stops = _rows(with_clock_times(contents, TOUR.stops(contents)))
+        for row, city in zip(stops, TOUR.edges(contents).vertices.tolist()):
             yield points[[city]], {name: value for name, value in row.items() if name not in ("lat", "lon")}
 
     def _tree(self, contents: Contents, points: Points) -> Features:

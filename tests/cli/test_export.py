@@ -14,6 +14,7 @@ import pytest
 
 from hpcsolve import load, solve
 from hpcsolve.analysis.export import EXPORTERS
+from hpcsolve.analysis.export import export as write
 from hpcsolve.answers.tour import TOUR
 from hpcsolve.errors import InputError
 from hpcsolve.formats import read_tour
@@ -65,13 +66,13 @@ def folder(tmp_path_factory):
 def export(folder, tmp_path, hpcsolve):
     """Return a function that exports a result and returns the text of the file."""
 
-    def write(name, suffix, *options):
+    def written(name, suffix, *options):
         path = tmp_path / f"{name}{suffix}"
         done = hpcsolve("export", folder / f"{name}.h5", "-o", path, *options)
         assert done.returncode == 0 and done.stdout == "", done.stderr
         return path.read_text(encoding="utf-8") if suffix in TEXTS else path
 
-    return write
+    return written
 
 
 def rows_of(text):
@@ -126,6 +127,32 @@ def test_the_tours_of_a_curve_with_their_times(export):
         ["2", "5700", "12", "0", "", "0", "2000"], ["2", "5700", "12", "2", "2000", "3500", "700"],
         ["2", "5700", "12", "1", "4200", "4200", "1500"],
     ]
+
+
+DAY = """\
+name,lat,lon,earliest,latest,service
+Depot,48,16,07:00,,
+Ann,48,16.01,,25:59,0:10
+Bob,48.01,16,08:00:30,23:59,0:05
+"""
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".xlsx"])
+def test_times_of_day_are_read_as_they_were_written(suffix, tmp_path):
+    """Legs of 744, 1338 and 1112 s at 3.6 km/h; the cost is when the tour ends, in seconds from midnight."""
+    (tmp_path / "day.csv").write_text(DAY)
+    asked = {"speed": 3.6, "objective": "finish", **HERE}
+    found = solve(tmp_path / "day.csv", **asked)
+    assert found.to_pandas()["earliest"].tolist() == [25200, 0, 28830], "numbers to compute with"
+    write(found.contents, "day", str(tmp_path / f"trip{suffix}"))
+    if suffix == ".csv":
+        columns = ("name", "earliest", "latest", "service", "arrival", "begin", "departure")
+        told = [[row[column] for column in columns] for row in rows_of((tmp_path / "trip.csv").read_text())]
+        assert told == [["Depot", "07:00", "", "00:00", "", "07:00", "07:00"],
+                        ["Ann", "", "25:59", "00:10", "07:12:24", "07:12:24", "07:22:24"],
+                        ["Bob", "08:00:30", "23:59", "00:05", "07:44:42", "08:00:30", "08:05:30"]]
+    again = solve(tmp_path / f"trip{suffix}", **asked)
+    assert again.cost == found.cost == 8 * 3600 + 330 + 1112 and again.tour_labels == found.tour_labels
 
 
 def test_each_of_several_tours_has_its_own_numbers():
