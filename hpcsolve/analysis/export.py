@@ -7,8 +7,9 @@ unit of the costs is: the table of a tour is for drivers, and can be read again 
 GeoJSON (RFC 7946) has lines in longitude and latitude, in decimal degrees of WGS 84. A line that crosses the 180th
 meridian is cut there, as the RFC asks, since maps would draw it around the globe.
 
-GPX (1.1, https://www.topografix.com/GPX/1/1/) has routes for navigation devices. The other formats are those of their
-fields: TSPLIB's tours, the trees of PACE 2018, Graphviz's DOT, numpy's arrays.
+GPX (1.1, https://www.topografix.com/GPX/1/1/) has routes for navigation devices, and tracks along curves. Tours between
+vertices of a graph run along its streets (`hpcsolve/analysis/streets.py`), as on the maps of reports. The other formats
+are those of their fields: TSPLIB's tours, the trees of PACE 2018, Graphviz's DOT, numpy's arrays.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.analysis import require_installed
+from hpcsolve.analysis.streets import Points, has_streets, network_of, streets_of, ways_of
 from hpcsolve.answers import answer_in
 from hpcsolve.answers.base import Rows
 from hpcsolve.answers.contents import Contents
@@ -262,8 +264,6 @@ class Npy(Exporter):
             yield contents.own_distances(np.asarray(row)).astype("<f8").tobytes()
 
 
-Points = NDArray[np.float64]
-"""Shape (points, 2): longitudes and latitudes."""
 Features = Iterator[tuple[Points, dict[str, Any]]]
 """For each feature the points of its line, or its single point, and its properties."""
 
@@ -282,6 +282,25 @@ def not_on_the_globe(contents: Contents, format_name: str) -> str | None:
     return f"its coordinates are not latitudes and longitudes, which {format_name} needs"
 
 
+NO_STREETS = "straight lines, since the graph of the streets is gone or has changed"
+
+
+def _along_streets(contents: Contents) -> tuple[Points | None, dict[int, Any]]:
+    """Return the line of a tour along the streets of its graph, and for each city the vertex, as the graph names it.
+
+    Without such a graph, and if it cannot be had, the line is None, and there are no vertices.
+    """
+    streets = streets_of(contents, network_of(contents)) if has_streets(contents) else None
+    if streets is None:
+        return None, {}
+    names = streets.graph.vertex_names or streets.graph.labels.tolist()
+    order = _whole_tour(contents)
+    legs = ways_of(contents, streets, order)
+    start = streets.points[streets.stops[order[:1]]]
+    line = None if legs is None else np.concatenate([start, *(leg[1:] for leg in legs)])
+    return line, {city: names[vertex] for city, vertex in enumerate(streets.stops.tolist())}
+
+
 def _whole_tour(contents: Contents) -> NDArray[np.int64]:
     """Return the positions of the cities of a tour in their order, of a cycle with the first one at the end, too."""
     legs = TOUR.edges(contents)
@@ -289,7 +308,10 @@ def _whole_tour(contents: Contents) -> NDArray[np.int64]:
 
 
 class Gpx(Exporter):
-    """Routes: a tour from its first city, back to it if it is closed, or each path from source to target."""
+    """Routes: a tour from its first city, back to it if it is closed, or each path from source to target.
+
+    Beside a route of which more than its stops or vertices is known, there is a track along the streets.
+    """
 
     def refusal(self, contents: Contents) -> str | None:
         """Return why the answer has no routes on the globe, or None if it has some."""
@@ -299,28 +321,43 @@ class Gpx(Exporter):
         return not_on_the_globe(contents, "GPX")
 
     def pieces(self, contents: Contents, number: int | None) -> Iterator[str | bytes]:
-        """Yield the file, a route at a time."""
+        """Yield the file: a route at a time, then a track at a time, in the order that GPX asks for."""
         places, names = contents.coordinates(), contents.unique_names().tolist()
+        points = np.stack([places["lon"], places["lat"]], axis=1)
+        tracks: list[tuple[str, Points]] = []
         yield ('<?xml version="1.0" encoding="UTF-8"?>\n'
                '<gpx version="1.1" creator="hpcsolve" xmlns="http://www.topografix.com/GPX/1/1">\n')
-        for name, route in self._routes(contents):
-            yield f"<rte><name>{self._text(name)}</name>\n"
-            for vertex in route:
-                lat, lon = float(places["lat"][vertex]), float(places["lon"][vertex])
-                point = f'lat="{self._decimal(lat)}" lon="{self._decimal(-180.0 if lon == 180 else lon)}"'
-                yield f"<rtept {point}><name>{self._text(names[vertex])}</name></rtept>\n"
+        for name, route, line, note in self._routes(contents, points):
+            about = f"<desc>{self._text(note)}</desc>" if note else ""
+            yield f"<rte><name>{self._text(name)}</name>{about}\n"
+            for vertex, point in zip(route, points[route].tolist()):
+                yield f"<rtept {self._place(*point)}><name>{self._text(names[vertex])}</name></rtept>\n"
             yield "</rte>\n"
+            tracks += [] if line is None else [(self._text(name), line)]
+        for title, line in tracks:
+            yield f"<trk><name>{title}</name><trkseg>\n"
+            yield from (f"<trkpt {self._place(*point)}/>\n" for point in line.tolist())
+            yield "</trkseg></trk>\n"
         yield "</gpx>\n"
 
-    def _routes(self, contents: Contents) -> Iterator[tuple[object, list[int]]]:
-        """Yield the names and the vertices of routes."""
+    def _routes(self, contents: Contents, points: Points) -> Iterator[tuple[object, list[int], Points | None, str]]:
+        """Yield for each route its name, its vertices, its line if that is not straight, and a note."""
         if require_whole(contents) is TOUR:
-            yield contents.value("instance", "name"), _whole_tour(contents).tolist()
+            line, _ = _along_streets(contents)
+            note = NO_STREETS if line is None and has_streets(contents) else ""
+            yield contents.value("instance", "name"), _whole_tour(contents).tolist(), line, note
             return
+        known = AnswerEdges(contents)
         for row in rows_of(contents):
-            route = PATHS.vertices(contents, row["query"]).tolist()
-            if route:
-                yield f"{row['source']} - {row['target']}", route
+            route = PATHS.vertices(contents, row["query"])
+            if len(route):
+                line = known.line_of_path(route, points)
+                curved = len(line) > len(route)
+                yield f"{row['source']} - {row['target']}", route.tolist(), line if curved else None, ""
+
+    def _place(self, lon: float, lat: float) -> str:
+        """Return the attributes of a point."""
+        return f'lat="{self._decimal(lat)}" lon="{self._decimal(-180.0 if lon == 180 else lon)}"'
 
     def _decimal(self, degrees: float) -> str:
         """Return degrees to a tenth of a millimetre. XML's decimals have no exponent."""
@@ -356,11 +393,14 @@ class GeoJson(Exporter):
         return {"tour": self._tour, "tree": self._tree, "paths": self._paths, "distances": self._distances}
 
     def _tour(self, contents: Contents, points: Points) -> Features:
-        about = {"name": contents.value("instance", "name"), "cost": contents.cost}
-        yield points[_whole_tour(contents)], about
+        line, vertices = _along_streets(contents)
+        note = {"note": NO_STREETS} if line is None and has_streets(contents) else {}
+        about = {"name": contents.value("instance", "name"), "cost": contents.cost} | note
+        yield points[_whole_tour(contents)] if line is None else line, about
         stops = _rows(with_clock_times(contents, TOUR.stops(contents)))
         for row, city in zip(stops, TOUR.edges(contents).vertices.tolist()):
-            yield points[[city]], {name: value for name, value in row.items() if name not in ("lat", "lon")}
+            vertex = {"vertex": vertices[city]} if vertices else {}
+            yield points[[city]], {name: value for name, value in row.items() if name not in ("lat", "lon")} | vertex
 
     def _tree(self, contents: Contents, points: Points) -> Features:
         names, edges, known = contents.unique_names().tolist(), TREE.edges(contents), AnswerEdges(contents)

@@ -13,9 +13,9 @@ from hpcsolve.analysis import plot
 from hpcsolve.analysis.load import Result
 from hpcsolve.analysis.plot.canvas import RASTER_FROM, kind_of_answer, svg
 from hpcsolve.analysis.plot.distances import MOST_PATHS, quantity_of
-from hpcsolve.analysis.plot.maps import network_of, places_of
-from hpcsolve.analysis.plot.streets import has_streets
+from hpcsolve.analysis.plot.maps import places_of
 from hpcsolve.analysis.plot.tour import NAMED_UP_TO
+from hpcsolve.analysis.streets import has_streets, network_of
 from hpcsolve.answers.schedule import schedule_in, schedule_line
 from hpcsolve.answers.tour import TOUR
 from hpcsolve.problems.graph import Graph
@@ -60,8 +60,9 @@ def answer_pictures(result: Result) -> Iterator[Picture]:
     size = _map_size(result, WIDE if names >= MANY_NAMES else WIDTH)
     narrow = _map_size(result, WIDTH) if MANY_NAMES <= names <= RASTER_FROM else None
     on_map = partial(Picture, size=size, is_map=True, narrow=narrow)
-    on_network = has_streets(result) if kind == "tour" else kind in OVER_NETWORKS and result.coordinates is not None
-    network = (on_network and network_of(result)) or False  # read once for all maps
+    over = kind in OVER_NETWORKS and result.coordinates is not None
+    on_network = over or (kind == "tour" and has_streets(result.contents))
+    network = (on_network and network_of(result.contents)) or False  # read once for all maps
     below = ", over the network in grey" if network else ""
     if kind == "tour" and not result.infeasible:
         numbers = "; numbers are those of the stops in their order" if len(result.tour) <= NAMED_UP_TO else ""
