@@ -37,6 +37,7 @@ from hpcsolve.answers.distances import DISTANCES
 from hpcsolve.answers.edges import AnswerEdges
 from hpcsolve.answers.paths import PATHS
 from hpcsolve.answers.schedule import with_clock_times
+from hpcsolve.answers.snaps import named_by_places
 from hpcsolve.answers.tour import TOUR, TourType
 from hpcsolve.answers.tours import ToursType
 from hpcsolve.answers.tree import TREE
@@ -390,7 +391,8 @@ class GeoJson(Exporter):
 
     def _features(self) -> dict[str, Callable[[Contents, Points], Features]]:
         """Return the functions that yield the features of the answers of each kind."""
-        return {"tour": self._tour, "tree": self._tree, "paths": self._paths, "distances": self._distances}
+        return {"tour": self._tour, "tree": self._tree, "paths": self._paths, "distances": self._distances,
+                "reductions": self._reductions}
 
     def _tour(self, contents: Contents, points: Points) -> Features:
         line, vertices = _along_streets(contents)
@@ -400,14 +402,15 @@ class GeoJson(Exporter):
         stops = _rows(with_clock_times(contents, TOUR.stops(contents)))
         for row, city in zip(stops, TOUR.edges(contents).vertices.tolist()):
             vertex = {"vertex": vertices[city]} if vertices else {}
-            yield points[[city]], {name: value for name, value in row.items() if name not in ("lat", "lon")} | vertex
+            yield points[[city]], self._beside_places(row) | vertex
 
     def _tree(self, contents: Contents, points: Points) -> Features:
         names, edges, known = contents.unique_names().tolist(), TREE.edges(contents), AnswerEdges(contents)
         for row, u, v in zip(rows_of(contents), edges.tails.tolist(), edges.heads.tolist()):
             yield known.line(u, v, points), self._about(known, u, v) | row
-        for terminal in contents.value("instance", "terminal", ()):
-            yield points[[terminal]], {"terminal": names[terminal]}
+        terminals = np.asarray(contents.value("instance", "terminal", ()), np.int64)
+        for terminal, name in zip(terminals, named_by_places(contents, "terminal", terminals)):
+            yield points[[terminal]], {"name": name, "terminal": names[terminal]}
 
     def _paths(self, contents: Contents, points: Points) -> Features:
         known = AnswerEdges(contents)
@@ -436,6 +439,14 @@ class GeoJson(Exporter):
         for row, end in zip(rows_of(contents), itertools.cycle(ends)):
             if row["distance"] is not None:
                 yield points[[end]], row
+
+    def _reductions(self, contents: Contents, points: Points) -> Features:
+        for row, source in zip(rows_of(contents), np.asarray(contents.value("solution", "source"), np.int64)):
+            yield points[[source]], self._beside_places(row)
+
+    def _beside_places(self, row: dict[str, Any]) -> dict[str, Any]:
+        """Return a row as properties of a point, which has the coordinates itself."""
+        return {name: value for name, value in row.items() if name not in ("lat", "lon")}
 
     def _geometry(self, way: Points) -> dict[str, Any]:
         """Return the geometry of a line through these points, which is a point if there is only one.

@@ -8,7 +8,7 @@ leg.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.answers.contents import Contents
-from hpcsolve.answers.edges import AnswerEdges, edges_group
+from hpcsolve.answers.edges import edges_of
 from hpcsolve.errors import HpcsolveError
 from hpcsolve.job import IN_MEMORY, job_from_table
 from hpcsolve.problems.check_distances import NO_VERTEX
@@ -117,8 +117,7 @@ def ways_of(contents: Contents, streets: Streets, order: NDArray[np.int64]) -> l
             return None
     steps = [np.array(list(pairwise(path)), np.int64).reshape(-1, 2) for path in paths]
     tails, heads = np.concatenate([np.empty((0, 2), np.int64), *steps]).T
-    groups = {} if graph.edge_texts is None else edges_group(graph, tails, heads)
-    known = AnswerEdges(replace(contents, groups={**contents.groups, **groups}))
+    known = edges_of(graph, tails, heads)
     return [known.line_of_path(np.array(path), streets.points) for path in paths]
 
 

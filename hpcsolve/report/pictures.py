@@ -16,6 +16,7 @@ from hpcsolve.analysis.plot.distances import MOST_PATHS, quantity_of
 from hpcsolve.analysis.plot.maps import places_of
 from hpcsolve.analysis.plot.tour import NAMED_UP_TO
 from hpcsolve.analysis.streets import has_streets, network_of
+from hpcsolve.answers.reductions import access_of
 from hpcsolve.answers.schedule import schedule_in, schedule_line
 from hpcsolve.answers.tour import TOUR
 from hpcsolve.problems.graph import Graph
@@ -86,12 +87,14 @@ def answer_pictures(result: Result) -> Iterator[Picture]:
     elif kind == "tours of a batch":
         yield Picture(plot.plot_batch, "The number of instances whose best tour has at most a cost.")
     elif kind == "reductions":
-        label = quantity_of(result)[0].capitalize()
-        if result.coordinates is not None:
-            text = f"{label} of each source: the lighter, the larger{below}."
-            yield on_map(partial(plot.plot_reductions, network=network), text)
-        else:
-            yield Picture(plot.plot_reductions, f"{label}: the number of sources with at most this value.")
+        marked = "" if result.contents.value("solution", "target") is None else "; triangles are the targets"
+        for decay in range(len(access_of(result.contents)[0]) or 1):
+            label, draw = quantity_of(result, decay=decay)[0].capitalize(), partial(plot.plot_reductions, decay=decay)
+            if result.coordinates is not None:
+                text = f"{label} of each source: the lighter, the larger{below}{marked}."
+                yield on_map(partial(draw, network=network), text)
+            else:
+                yield Picture(draw, f"{label}: the number of sources with at most this value.")
     if result.contents.value("solution", "matrix") is not None:
         yield Picture(plot.plot_histogram, "How many pairs of terminals have which distance.")
 

@@ -139,7 +139,7 @@ Bob,48.01,16,08:00:30,23:59,0:05
 
 @pytest.mark.parametrize("suffix", [".csv", ".xlsx"])
 def test_times_of_day_are_read_as_they_were_written(suffix, tmp_path):
-    """Legs of 744, 1338 and 1112 s at 3.6 km/h; the cost is when the tour ends, in seconds from midnight."""
+    """Legs of 744, 1338 and 1112 s at 3.6 km/h. The cost is when the tour ends, in seconds from midnight."""
     (tmp_path / "day.csv").write_text(DAY)
     asked = {"speed": 3.6, "objective": "finish", **HERE}
     found = solve(tmp_path / "day.csv", **asked)
@@ -285,11 +285,22 @@ def test_distances_and_paths(export, folder):
     assert [row["target"] for row in rows_of(export("targets", ".csv"))] == ["Cleo", "Dan"]
 
 
+def test_reductions_are_points_at_their_sources(export):
+    """By hand: from Ann to Bob 1.5 and to Cleo 3.75, from Bob to Cleo 2.25."""
+    rows = rows_of(export("sums-globe", ".csv"))
+    assert [(row["source"], row["lat"], row["lon"], row["sum"]) for row in rows] == [
+        ("Ann", "48.3", "16", "5.25"), ("Bob", "48.6", "179", "2.25")]
+    points = json.loads(export("sums-globe", ".geojson"))["features"]
+    assert [(point["geometry"]["coordinates"], point["properties"]["source"], point["properties"]["sum"])
+            for point in points] == [([16, 48.3], "Ann", 5.25), ([179, 48.6], "Bob", 2.25)]
+    assert "lat" not in points[0]["properties"]
+
+
 @pytest.mark.parametrize(("name", "suffix", "message"), [
     ("tour", ".pace", "of kind tour, not a Steiner tree; hpcsolve export can write it as .csv, .geojson, .dot, .tour"),
     ("open", ".tour", "the answer is an open path, and a TSPLIB tour is closed; hpcsolve export can write it as "),
     ("tree", ".tour", "the answer is not a tour; hpcsolve export can write it as .csv, .dot, .pace"),
-    ("sums-globe", ".geojson", "reductions of distances have no map of their own; hpcsolve export can write it as "),
+    ("sums", ".dot", "reductions of distances have no graph of their own; export them as .csv; hpcsolve export can w"),
     ("tree", ".geojson", "the instance has no coordinates; hpcsolve export can write it as .csv, .dot, .pace"),
     ("targets", ".dot", "solve it with predecessors = true; hpcsolve export can write it as .csv"),
     ("rows", ".dot", "2 searches, numbered from 0: choose one, with number=0 or --number 0"),

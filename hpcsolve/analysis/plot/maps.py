@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from hpcsolve.analysis.plot.canvas import BLACK, GREY, RASTER_FROM, clean
 from hpcsolve.analysis.streets import Points, network_of
+from hpcsolve.answers.edges import edges_of
 from hpcsolve.errors import InputError
 from hpcsolve.problems.distances import EARTH_RADIUS
 from hpcsolve.problems.geographic import DEGREES_MINUTES
@@ -37,6 +38,8 @@ MARGINS = (0.1, 0.06)
 """Room on each side of a map, in x and in y, as fractions of its size: names are wider than high."""
 LARGE = 1e6
 """Coordinates from which the axes have powers of ten."""
+MOST_CURVES = 50_000
+"""The most edges of a network that are drawn along their curves: a second or two."""
 MOST_NAMES = 300
 """The most names that are tried, since a picture has no room for more."""
 GAP = 4.0
@@ -223,7 +226,7 @@ def graph_of(result: Result, network: object) -> Graph | None:
 
 
 def draw_edges(axes: Axes, graph: Graph, points: Points, near: Points | None = None) -> None:
-    """Draw the edges of a graph in grey, below all else.
+    """Draw the edges of a graph in grey, below all else, along their curves if the graph has them.
 
     Parameters
     ----------
@@ -236,8 +239,9 @@ def draw_edges(axes: Axes, graph: Graph, points: Points, near: Points | None = N
         low, high = np.nanmin(near, axis=0), np.nanmax(near, axis=0)
         inside = (np.abs(points - (low + high) / 2) <= (high - low).max()).all(axis=1)
         drawn &= inside[tails] | inside[graph.heads]
-    line = line_of_edges(points, tails[drawn], graph.heads[drawn])
-    edges = len(line) // 3
+    ends, edges = (tails[drawn], graph.heads[drawn]), int(drawn.sum())
+    curved = graph.edge_texts is not None and edges <= MOST_CURVES
+    line = edges_of(graph, *ends).lines(*ends, points) if curved else line_of_edges(points, *ends)
     width = float(np.clip(60 / np.sqrt(max(edges, 1)), 0.15, 0.8))
     look: dict[str, Any] = {"color": GREY, "linewidth": width, "alpha": 0.5, "zorder": 0, "gid": "network"}
     axes.plot(*line.T, "-", rasterized=edges > RASTER_FROM, scalex=near is None, scaley=near is None, **look)
