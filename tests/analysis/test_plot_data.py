@@ -100,7 +100,7 @@ def test_terminals_are_named(results, pyplot, tmp_path):
     axes = plot.plot_tree(results("tree of names"))
     assert {text.get_text() for text in axes.texts} == {"Ann", "Dan", "Eve"}
     (tmp_path / "shops.csv").write_text("name,lat,lon\nBaker,48.0001,16\nSmith,48.01,16.02\n")
-    tree = solved(streets(), terminals=tmp_path / "shops.csv", weight="length", directed=False)
+    tree = solved(streets(), "steiner-kmb", terminals=tmp_path / "shops.csv", weight="length", directed=False)
     axes = plot.plot_tree(tree, network=from_networkx(streets(), "length", directed=False))
     assert {text.get_text() for text in axes.texts} == {"Baker", "Smith"}
     corner = [16.005, 48.005]
