@@ -1,13 +1,15 @@
 """Writes answers as files for other programs: `hpcsolve export`. The file's suffix names the format (`EXPORTERS`).
 
 CSV has the rows that `Result.to_pandas` has: a header with the names of the columns, then a line for each row. Parquet
-and sheets of Excel have the same rows, which pandas writes.
+and sheets of Excel have the same rows, which pandas writes. Times are written as times of day where it is known what a
+unit of the costs is: the table of a tour is for drivers, and can be read again as a table of visits.
 
 GeoJSON (RFC 7946) has lines in longitude and latitude, in decimal degrees of WGS 84. A line that crosses the 180th
 meridian is cut there, as the RFC asks, since maps would draw it around the globe.
 
-GPX (1.1, https://www.topografix.com/GPX/1/1/) has routes for navigation devices. The other formats are those of their
-fields: TSPLIB's tours, the trees of PACE 2018, Graphviz's DOT, numpy's arrays.
+GPX (1.1, https://www.topografix.com/GPX/1/1/) has routes for navigation devices, and tracks along curves. Tours between
+vertices of a graph run along its streets (`hpcsolve/analysis/streets.py`), as on the maps of reports. The other formats
+are those of their fields: TSPLIB's tours, the trees of PACE 2018, Graphviz's DOT, numpy's arrays.
 """
 
 from __future__ import annotations
@@ -28,12 +30,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.analysis import require_installed
+from hpcsolve.analysis.streets import Points, has_streets, network_of, streets_of, ways_of
 from hpcsolve.answers import answer_in
 from hpcsolve.answers.base import Rows
 from hpcsolve.answers.contents import Contents
 from hpcsolve.answers.distances import DISTANCES
 from hpcsolve.answers.edges import AnswerEdges
 from hpcsolve.answers.paths import PATHS
+from hpcsolve.answers.schedule import with_clock_times
+from hpcsolve.answers.snaps import named_by_places
 from hpcsolve.answers.tour import TOUR, TourType
 from hpcsolve.answers.tours import ToursType
 from hpcsolve.answers.tree import TREE
@@ -115,9 +120,16 @@ def no_tour(contents: Contents) -> str | None:
     return "the answer states that there is no tour" if contents.value("solution", "infeasible") else None
 
 
+def blocks_of(contents: Contents) -> Iterator[Rows]:
+    """Yield the rows of an answer in blocks, as files have them."""
+    kind = require_whole(contents)
+    for block in kind.rows(contents):
+        yield with_clock_times(contents, block) if isinstance(kind, (TourType, ToursType)) else block
+
+
 def rows_of(contents: Contents) -> Iterator[dict[str, Any]]:
     """Yield the rows of an answer with Python's own types. Infinities and NaN are None."""
-    for block in require_whole(contents).rows(contents):
+    for block in blocks_of(contents):
         yield from _rows(block)
 
 
@@ -137,7 +149,7 @@ class Csv(Exporter):
     def pieces(self, contents: Contents, number: int | None) -> Iterator[str | bytes]:
         """Yield the header and the lines."""
         header: list[str] = []
-        for block in require_whole(contents).rows(contents):
+        for block in blocks_of(contents):
             if not header:
                 header = list(block)
                 yield csv_line(map(self._cell, header))
@@ -155,7 +167,7 @@ class Csv(Exporter):
 
 
 def frame_of(contents: Contents, number: int | None = None) -> pandas.DataFrame:
-    """Return the rows of an answer as a `pandas.DataFrame`.
+    """Return the rows of an answer as a `pandas.DataFrame`, times as numbers.
 
     Parameters
     ----------
@@ -170,16 +182,20 @@ def frame_of(contents: Contents, number: int | None = None) -> pandas.DataFrame:
         pandas is not installed.
     """
     require_installed("pandas")
+    contents = one_of(contents, number)
+    return _frame(require_whole(contents).rows(contents))
+
+
+def _frame(rows: Iterator[Rows]) -> pandas.DataFrame:
     import pandas
 
-    contents = one_of(contents, number)
-    blocks = list(require_whole(contents).rows(contents))
+    blocks = list(rows)
     return pandas.DataFrame({name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]})
 
 
 @dataclass(frozen=True)
 class Frame(Exporter):
-    """The table of `frame_of`, which pandas writes by another package.
+    """The rows as a table, which pandas writes by another package.
 
     Attributes
     ----------
@@ -204,9 +220,10 @@ class Frame(Exporter):
 
     def pieces(self, contents: Contents, number: int | None) -> Iterator[str | bytes]:
         """Yield the file."""
-        require_installed(self.package)
+        for package in ("pandas", self.package):
+            require_installed(package)
         file = io.BytesIO()
-        self.write(frame_of(contents), file)
+        self.write(_frame(blocks_of(contents)), file)
         yield file.getvalue()
 
 
@@ -249,8 +266,6 @@ class Npy(Exporter):
             yield contents.own_distances(np.asarray(row)).astype("<f8").tobytes()
 
 
-Points = NDArray[np.float64]
-"""Shape (points, 2): longitudes and latitudes."""
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,14})(?:\.\d+)?(?:[eE][+-]?\d{1,2})?", re.ASCII)
 Features = Iterator[tuple[Points, dict[str, Any]]]
 """For each feature the points of its line, or its single point, and its properties."""
@@ -282,6 +297,25 @@ def _with_numbers(about: list[dict[str, Any]]) -> list[dict[str, Any]]:
             for one in about]
 
 
+NO_STREETS = "straight lines, since the graph of the streets is gone or has changed"
+
+
+def _along_streets(contents: Contents) -> tuple[Points | None, dict[int, Any]]:
+    """Return the line of a tour along the streets of its graph, and for each city the vertex, as the graph names it.
+
+    Without such a graph, and if it cannot be had, the line is None, and there are no vertices.
+    """
+    streets = streets_of(contents, network_of(contents)) if has_streets(contents) else None
+    if streets is None:
+        return None, {}
+    names = streets.graph.vertex_names or streets.graph.labels.tolist()
+    order = _whole_tour(contents)
+    legs = ways_of(contents, streets, order)
+    start = streets.points[streets.stops[order[:1]]]
+    line = None if legs is None else np.concatenate([start, *(leg[1:] for leg in legs)])
+    return line, {city: names[vertex] for city, vertex in enumerate(streets.stops.tolist())}
+
+
 def _whole_tour(contents: Contents) -> NDArray[np.int64]:
     """Return the positions of the cities of a tour in their order, of a cycle with the first one at the end, too."""
     legs = TOUR.edges(contents)
@@ -289,7 +323,10 @@ def _whole_tour(contents: Contents) -> NDArray[np.int64]:
 
 
 class Gpx(Exporter):
-    """Routes: a tour from its first city, back to it if it is closed, or each path from source to target."""
+    """Routes: a tour from its first city, back to it if it is closed, or each path from source to target.
+
+    Beside a route of which more than its stops or vertices is known, there is a track along the streets.
+    """
 
     def refusal(self, contents: Contents) -> str | None:
         """Return why the answer has no routes on the globe, or None if it has some."""
@@ -299,28 +336,43 @@ class Gpx(Exporter):
         return not_on_the_globe(contents, "GPX")
 
     def pieces(self, contents: Contents, number: int | None) -> Iterator[str | bytes]:
-        """Yield the file, a route at a time."""
+        """Yield the file: a route at a time, then a track at a time, in the order that GPX asks for."""
         places, names = contents.coordinates(), contents.unique_names().tolist()
+        points = np.stack([places["lon"], places["lat"]], axis=1)
+        tracks: list[tuple[str, Points]] = []
         yield ('<?xml version="1.0" encoding="UTF-8"?>\n'
                '<gpx version="1.1" creator="hpcsolve" xmlns="http://www.topografix.com/GPX/1/1">\n')
-        for name, route in self._routes(contents):
-            yield f"<rte><name>{self._text(name)}</name>\n"
-            for vertex in route:
-                lat, lon = float(places["lat"][vertex]), float(places["lon"][vertex])
-                point = f'lat="{self._decimal(lat)}" lon="{self._decimal(-180.0 if lon == 180 else lon)}"'
-                yield f"<rtept {point}><name>{self._text(names[vertex])}</name></rtept>\n"
+        for name, route, line, note in self._routes(contents, points):
+            about = f"<desc>{self._text(note)}</desc>" if note else ""
+            yield f"<rte><name>{self._text(name)}</name>{about}\n"
+            for vertex, point in zip(route, points[route].tolist()):
+                yield f"<rtept {self._place(*point)}><name>{self._text(names[vertex])}</name></rtept>\n"
             yield "</rte>\n"
+            tracks += [] if line is None else [(self._text(name), line)]
+        for title, line in tracks:
+            yield f"<trk><name>{title}</name><trkseg>\n"
+            yield from (f"<trkpt {self._place(*point)}/>\n" for point in line.tolist())
+            yield "</trkseg></trk>\n"
         yield "</gpx>\n"
 
-    def _routes(self, contents: Contents) -> Iterator[tuple[object, list[int]]]:
-        """Yield the names and the vertices of routes."""
+    def _routes(self, contents: Contents, points: Points) -> Iterator[tuple[object, list[int], Points | None, str]]:
+        """Yield for each route its name, its vertices, its line if that is not straight, and a note."""
         if require_whole(contents) is TOUR:
-            yield contents.value("instance", "name"), _whole_tour(contents).tolist()
+            line, _ = _along_streets(contents)
+            note = NO_STREETS if line is None and has_streets(contents) else ""
+            yield contents.value("instance", "name"), _whole_tour(contents).tolist(), line, note
             return
+        known = AnswerEdges(contents)
         for row in rows_of(contents):
-            route = PATHS.vertices(contents, row["query"]).tolist()
-            if route:
-                yield f"{row['source']} - {row['target']}", route
+            route = PATHS.vertices(contents, row["query"])
+            if len(route):
+                line = known.line_of_path(route, points)
+                curved = len(line) > len(route)
+                yield f"{row['source']} - {row['target']}", route.tolist(), line if curved else None, ""
+
+    def _place(self, lon: float, lat: float) -> str:
+        """Return the attributes of a point."""
+        return f'lat="{self._decimal(lat)}" lon="{self._decimal(-180.0 if lon == 180 else lon)}"'
 
     def _decimal(self, degrees: float) -> str:
         """Return degrees to a tenth of a millimetre. XML's decimals have no exponent."""
@@ -353,13 +405,18 @@ class GeoJson(Exporter):
 
     def _features(self) -> dict[str, Callable[[Contents, Points], Features]]:
         """Return the functions that yield the features of the answers of each kind."""
-        return {"tour": self._tour, "tree": self._tree, "paths": self._paths, "distances": self._distances}
+        return {"tour": self._tour, "tree": self._tree, "paths": self._paths, "distances": self._distances,
+                "reductions": self._reductions}
 
     def _tour(self, contents: Contents, points: Points) -> Features:
-        about = {"name": contents.value("instance", "name"), "cost": contents.cost}
-        yield points[_whole_tour(contents)], about
-        for row, city in zip(_rows(TOUR.stops(contents)), TOUR.edges(contents).vertices.tolist()):
-            yield points[[city]], {name: value for name, value in row.items() if name not in ("lat", "lon")}
+        line, vertices = _along_streets(contents)
+        note = {"note": NO_STREETS} if line is None and has_streets(contents) else {}
+        about = {"name": contents.value("instance", "name"), "cost": contents.cost} | note
+        yield points[_whole_tour(contents)] if line is None else line, about
+        stops = _rows(with_clock_times(contents, TOUR.stops(contents)))
+        for row, city in zip(stops, TOUR.edges(contents).vertices.tolist()):
+            vertex = {"vertex": vertices[city]} if vertices else {}
+            yield points[[city]], self._beside_places(row) | vertex
 
     def _tree(self, contents: Contents, points: Points) -> Features:
         names, edges, known = contents.unique_names().tolist(), TREE.edges(contents), AnswerEdges(contents)
@@ -367,8 +424,9 @@ class GeoJson(Exporter):
         about = _with_numbers([self._about(known, u, v) for u, v in ends])
         for row, (u, v), own in zip(rows_of(contents), ends, about):
             yield known.line(u, v, points), own | row
-        for terminal in contents.value("instance", "terminal", ()):
-            yield points[[terminal]], {"terminal": names[terminal]}
+        terminals = np.asarray(contents.value("instance", "terminal", ()), np.int64)
+        for terminal, name in zip(terminals, named_by_places(contents, "terminal", terminals)):
+            yield points[[terminal]], {"name": name, "terminal": names[terminal]}
 
     def _paths(self, contents: Contents, points: Points) -> Features:
         known = AnswerEdges(contents)
@@ -397,6 +455,14 @@ class GeoJson(Exporter):
         for row, end in zip(rows_of(contents), itertools.cycle(ends)):
             if row["distance"] is not None:
                 yield points[[end]], row
+
+    def _reductions(self, contents: Contents, points: Points) -> Features:
+        for row, source in zip(rows_of(contents), np.asarray(contents.value("solution", "source"), np.int64)):
+            yield points[[source]], self._beside_places(row)
+
+    def _beside_places(self, row: dict[str, Any]) -> dict[str, Any]:
+        """Return a row as properties of a point, which has the coordinates itself."""
+        return {name: value for name, value in row.items() if name not in ("lat", "lon")}
 
     def _geometry(self, way: Points) -> dict[str, Any]:
         """Return the geometry of a line through these points, which is a point if there is only one.

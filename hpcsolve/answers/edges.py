@@ -49,6 +49,11 @@ def edges_group(graph: Graph, tails: NDArray[Any], heads: NDArray[Any]) -> dict[
     return {"edges": columns(EDGES, found)}
 
 
+def edges_of(graph: Graph, tails: NDArray[Any], heads: NDArray[Any]) -> AnswerEdges:
+    """Return what a graph says of its arcs from tails to heads, as if they were those of a result."""
+    return AnswerEdges(Contents({}, {} if graph.edge_texts is None else edges_group(graph, tails, heads)))
+
+
 @dataclass(frozen=True)
 class AnswerEdges:
     """The group `/edges` of a result, by the positions of tail and head. Of a result without the group it is empty."""

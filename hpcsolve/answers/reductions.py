@@ -214,12 +214,7 @@ class ReductionsType(base.AnswerType):
         values = {name: contents.value("solution", name) for name in (*PER_SOURCE, "diameter", "radius", "centre")}
         reached, names = np.asarray(values["reached"]), contents.unique_names()
         yield "reached", f"{reached.min()} to {reached.max()} targets"
-        decays, every = access_of(contents)
-        for name, table in contents.tables.items():
-            if name != "access" or not len(every):  # else the values are here, not only in the file
-                meanings = f": {', '.join(decays)}" if name == "access" else ""
-                yield name, f"{table.shape[0]} x {table.shape[1]}, {table.dtype}{meanings}"
-        for decay, access in zip(decays, every):
+        for decay, access in zip(*access_of(contents)):
             best = np.asarray(contents.value("solution", "source"), np.int64)[access.argmax()]
             yield "access", f"{decay}: {access.min():.6g} to {access.max():.6g}, largest at {names[best]}"
         if values["sum"] is not None:
@@ -240,10 +235,19 @@ class ReductionsType(base.AnswerType):
         source = np.asarray(contents.value("solution", "source"))
         yield f"source: {counted(len(source), 'vertex')}, whose values are in /solution of the file"
         yield from place_lines(contents)
-        for name, values in self.ranges(contents):
+        reached, *others = self.ranges(contents)
+        for name, values in (reached, *self._shapes(contents), *others):
             yield f"{name + ':':<7} {values}"
         if bounds := Worth(contents).distance_bounds():
             yield f"bound:  {bounds}"
+
+    def _shapes(self, contents: Contents) -> Iterator[tuple[str, str]]:
+        """Yield name and shape of each table of the file, but for access whose values are here."""
+        decays, every = access_of(contents)
+        for name, table in contents.tables.items():
+            if name != "access" or not len(every):
+                meanings = f": {', '.join(decays)}" if name == "access" else ""
+                yield name, f"{table.shape[0]} x {table.shape[1]}, {table.dtype}{meanings}"
 
     def summary(self, contents: Contents) -> str:
         """Return what is kept of how many sources: `closeness, farthest targets of 300 sources; 300 vertices`."""
@@ -255,9 +259,13 @@ class ReductionsType(base.AnswerType):
         return f"{', '.join(stored)} of {counted(sources, 'source')}; {contents.value('instance', 'vertices')} vertices"
 
     def rows(self, contents: Contents) -> Iterator[base.Rows]:
-        """Yield a table with a row for each source. Distances are `inf`, and targets None, where none is reached."""
+        """Yield a table with a row for each source, with its coordinates if there are any.
+
+        Distances are `inf`, and targets None, where none is reached.
+        """
         names, source = contents.unique_names(), np.asarray(contents.value("solution", "source"), np.int64)
         found: dict[str, NDArray[Any]] = {"source": names[source]}
+        found |= {axis: values[source] for axis, values in contents.coordinates().items()}
 
         def named(positions: NDArray[Any]) -> NDArray[Any]:
             found: NDArray[Any] = names.astype(object)[positions]
@@ -283,7 +291,7 @@ class ReductionsType(base.AnswerType):
 
     def edges(self, contents: Contents, number: int | None = None) -> base.Edges:
         """Refuse, since reductions have no paths."""
-        raise InputError("reductions of distances have no map and no graph of their own; export them as .csv")
+        raise InputError("reductions of distances have no graph of their own; export them as .csv")
 
 
 REDUCTIONS = ReductionsType()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +24,8 @@ WINDOWS = {
     "service": Dataset("int64", "How long the service at a city takes, times /instance/scale", "city", scaled=True),
 }
 """The group `/windows`."""
+TIMES = ("earliest", "latest", "service", "arrival", "begin", "departure", "end")
+"""The columns of a table of stops, or of the tours of a batch, that are times."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +96,25 @@ def window_text(contents: Contents, city: int) -> str:
     if latest >= LARGEST_SUM:
         return f" (from {time_text(contents, earliest)})" if earliest else ""
     return f" ({time_text(contents, earliest)} to {time_text(contents, latest)})"
+
+
+def with_clock_times(contents: Contents, rows: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Return a table of stops or tours for people: times of day as text, and None for a window that is open at an end.
+
+    Where it is not known what a unit of the costs is, times are numbers, as they were.
+    """
+    def cell(name: str, value: float) -> object:
+        if not math.isfinite(value) or (name == "earliest" and not value):
+            return None
+        return value if unit is None else time_text(contents, round(value * contents.scale))
+
+    def cells(name: str, values: NDArray[Any]) -> NDArray[Any]:
+        found = np.empty(len(values), object)
+        found[:] = [cell(name, value) for value in values.tolist()]
+        return found
+
+    unit = time_unit_of(contents)
+    return {name: cells(name, values) if name in TIMES else values for name, values in rows.items()}
 
 
 def time_unit_of(contents: Contents) -> str | None:

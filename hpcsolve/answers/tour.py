@@ -614,8 +614,8 @@ class TourType(base.AnswerType):
     def stops(self, contents: Contents) -> base.Rows:
         """Return the cities in the order of the tour, with the cost of the leg that follows and the total up to there.
 
-        With time windows there are columns of the windows, and of arrival, begin of the service and departure, too,
-        and with a capacity one of the load on the leg.
+        With time windows there are columns of the windows and services, and of arrival, begin and departure, too, and
+        with a capacity one of the load on the leg.
         """
         order = np.asarray(contents.value("solution", "tour", []), np.int64)
         table = {"order": np.arange(1, len(order) + 1), "label": np.asarray(contents.value("instance", "label"))[order]}
@@ -647,7 +647,8 @@ class TourType(base.AnswerType):
         own = {name: contents.in_own_unit(getattr(schedule, name)[:stops]) for name in ("begin", "departure")}
         ends = np.where(schedule.latest < LARGEST_SUM, contents.in_own_unit(schedule.latest), np.inf)[:stops]
         first = contents.in_own_unit(schedule.earliest[:stops])
-        return {"earliest": first, "latest": ends, "arrival": arrival, "begin": own["begin"],
+        service = contents.in_own_unit((schedule.departure - schedule.begin)[:stops])
+        return {"earliest": first, "latest": ends, "service": service, "arrival": arrival, "begin": own["begin"],
                 "departure": own["departure"]}
 
     def edges(self, contents: Contents, number: int | None = None) -> base.Edges:

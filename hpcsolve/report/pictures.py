@@ -13,9 +13,10 @@ from hpcsolve.analysis import plot
 from hpcsolve.analysis.load import Result
 from hpcsolve.analysis.plot.canvas import RASTER_FROM, kind_of_answer, svg
 from hpcsolve.analysis.plot.distances import MOST_PATHS, quantity_of
-from hpcsolve.analysis.plot.maps import network_of, places_of
-from hpcsolve.analysis.plot.streets import has_streets
+from hpcsolve.analysis.plot.maps import places_of
 from hpcsolve.analysis.plot.tour import NAMED_UP_TO
+from hpcsolve.analysis.streets import has_streets, network_of
+from hpcsolve.answers.reductions import access_of
 from hpcsolve.answers.schedule import schedule_in, schedule_line
 from hpcsolve.answers.tour import TOUR
 from hpcsolve.problems.graph import Graph
@@ -60,8 +61,9 @@ def answer_pictures(result: Result) -> Iterator[Picture]:
     size = _map_size(result, WIDE if names >= MANY_NAMES else WIDTH)
     narrow = _map_size(result, WIDTH) if MANY_NAMES <= names <= RASTER_FROM else None
     on_map = partial(Picture, size=size, is_map=True, narrow=narrow)
-    on_network = has_streets(result) if kind == "tour" else kind in OVER_NETWORKS and result.coordinates is not None
-    network = (on_network and network_of(result)) or False  # read once for all maps
+    over = kind in OVER_NETWORKS and result.coordinates is not None
+    on_network = over or (kind == "tour" and has_streets(result.contents))
+    network = (on_network and network_of(result.contents)) or False  # read once for all maps
     below = ", over the network in grey" if network else ""
     if kind == "tour" and not result.infeasible:
         numbers = "; numbers are those of the stops in their order" if len(result.tour) <= NAMED_UP_TO else ""
@@ -85,12 +87,14 @@ def answer_pictures(result: Result) -> Iterator[Picture]:
     elif kind == "tours of a batch":
         yield Picture(plot.plot_batch, "The number of instances whose best tour has at most a cost.")
     elif kind == "reductions":
-        label = quantity_of(result)[0].capitalize()
-        if result.coordinates is not None:
-            text = f"{label} of each source: the lighter, the larger{below}."
-            yield on_map(partial(plot.plot_reductions, network=network), text)
-        else:
-            yield Picture(plot.plot_reductions, f"{label}: the number of sources with at most this value.")
+        marked = "" if result.contents.value("solution", "target") is None else "; triangles are the targets"
+        for decay in range(len(access_of(result.contents)[0]) or 1):
+            label, draw = quantity_of(result, decay=decay)[0].capitalize(), partial(plot.plot_reductions, decay=decay)
+            if result.coordinates is not None:
+                text = f"{label} of each source: the lighter, the larger{below}{marked}."
+                yield on_map(partial(draw, network=network), text)
+            else:
+                yield Picture(draw, f"{label}: the number of sources with at most this value.")
     if result.contents.value("solution", "matrix") is not None:
         yield Picture(plot.plot_histogram, "How many pairs of terminals have which distance.")
 

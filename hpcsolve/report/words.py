@@ -135,8 +135,7 @@ def answer(result: Result) -> Iterator[str]:
         if proof := TREE.how_proven(result.contents):
             yield f"The proof: {proof}."
     elif kind == REDUCTIONS.name:
-        words = (pair for pair in REDUCTIONS.ranges(result.contents) if pair[0] not in result.contents.tables)
-        for name, values in words:
+        for name, values in REDUCTIONS.ranges(result.contents):
             yield f"{name.replace('_', ' ').capitalize()}: {values}."
     else:
         yield from _distances_answer(result, kind)

@@ -19,8 +19,8 @@ from hpcsolve.problems.generate.plane import road_graph
 from hpcsolve.problems.generate.tsp import clustered_tsp, uniform_tsp
 from hpcsolve.problems.libraries import from_networkx
 from hpcsolve.problems.tsp import from_costs, from_points
-from hpcsolve.report.pictures import WIDE, _map_size
-from hpcsolve.report.words import farthest_pairs
+from hpcsolve.report.pictures import WIDE, _map_size, answer_pictures
+from hpcsolve.report.words import answer, farthest_pairs
 from tests.analysis.results import FRIENDS, changed, solved
 from tests.answers.test_edges import PLACES, streets
 
@@ -95,9 +95,35 @@ def test_a_tour_runs_along_its_streets(tmp_path, pyplot):
     assert len(plot.plot_tour(result).lines) == 1
 
 
-def test_terminals_are_named(results, pyplot):
+def test_terminals_are_named(results, pyplot, tmp_path):
+    """Terminals that were given by places have the names of these, and streets their curves."""
     axes = plot.plot_tree(results("tree of names"))
     assert {text.get_text() for text in axes.texts} == {"Ann", "Dan", "Eve"}
+    (tmp_path / "shops.csv").write_text("name,lat,lon\nBaker,48.0001,16\nSmith,48.01,16.02\n")
+    tree = solved(streets(), "steiner-kmb", terminals=tmp_path / "shops.csv", weight="length", directed=False)
+    axes = plot.plot_tree(tree, network=from_networkx(streets(), "length", directed=False))
+    assert {text.get_text() for text in axes.texts} == {"Baker", "Smith"}
+    corner = [16.005, 48.005]
+    assert corner in line_of(axes, "tree").tolist() and corner in line_of(axes, "network").tolist()
+
+
+def test_access_by_each_decay_with_its_targets(pyplot):
+    """On a line of three vertices the ends have access within half an edge to themselves, the middle one has none."""
+    path = networkx.path_graph(3)
+    for vertex in path:
+        path.add_node(vertex, x=16 + vertex / 1000, y=48.0)
+    found = solved(path, "shortest-paths", sources="all", targets=[0, 2], reduce=["access"], weight=None,
+                   decays=[0.5, {"linear": 2}])
+    for decay, values in enumerate(([1, 0, 1], [1, 1, 1])):
+        axes = plot.plot_reductions(found, decay=decay)
+        assert axes.collections[0].get_array().tolist() == values
+        assert line_of(axes, "targets").tolist() == [[16.0, 48.0], [16.002, 48.0]]
+    texts = [picture.text for picture in answer_pictures(found)]
+    assert [text[:text.index(")") + 1] for text in texts] == ["Access (within 0.5)", "Access (linear 2)"]
+    assert [line for line in answer(found) if line.startswith("Access")] == [
+        "Access: within 0.5: 0 to 1, largest at 0.", "Access: linear 2: 1 to 1, largest at 0."]
+    with pytest.raises(InputError, match="no decay 2; they are numbered 0 to 1"):
+        plot.plot_reductions(found, decay=2)
 
 
 def test_a_tree_without_coordinates_is_drawn_around_its_centre(results, pyplot):

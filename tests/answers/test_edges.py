@@ -1,6 +1,7 @@
 """A street network as OSMnx makes it, there and back: keys, identifiers, names and curves of paths and trees."""
 
 import json
+import re
 import sys
 from types import ModuleType
 
@@ -113,6 +114,10 @@ def test_curves_stay_curved_in_geojson(folder):
     there, back = features["paths"]
     assert there["geometry"]["coordinates"] == [list(place) for place in [*CURVE, PLACES[103]]]
     assert back["geometry"]["coordinates"] == there["geometry"]["coordinates"][::-1]
+    export(hpcsolve.load(folder / "paths.h5").contents, "paths", str(folder / "paths.gpx"))
+    tracks = re.findall(r'<trkpt lat="([\d.]+)" lon="([\d.]+)"', (folder / "paths.gpx").read_text())
+    both = there["geometry"]["coordinates"] + back["geometry"]["coordinates"]
+    assert [[float(lon), float(lat)] for lat, lon in tracks] == both
     assert there["properties"] == {
         "key": [1, 0], "osmid": [[8, 9], 10], "name": [["Arc", "Bow"], None], "highway": ["residential", "tertiary"],
         "oneway": [False, False], "length": [750.5, 1200.25], "query": 0, "source": 101, "target": 103,

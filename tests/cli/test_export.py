@@ -14,6 +14,7 @@ import pytest
 
 from hpcsolve import load, solve
 from hpcsolve.analysis.export import EXPORTERS, _with_numbers
+from hpcsolve.analysis.export import export as write
 from hpcsolve.answers.tour import TOUR
 from hpcsolve.errors import InputError
 from hpcsolve.formats import read_tour
@@ -65,13 +66,13 @@ def folder(tmp_path_factory):
 def export(folder, tmp_path, hpcsolve):
     """Return a function that exports a result and returns the text of the file."""
 
-    def write(name, suffix, *options):
+    def written(name, suffix, *options):
         path = tmp_path / f"{name}{suffix}"
         done = hpcsolve("export", folder / f"{name}.h5", "-o", path, *options)
         assert done.returncode == 0 and done.stdout == "", done.stderr
         return path.read_text(encoding="utf-8") if suffix in TEXTS else path
 
-    return write
+    return written
 
 
 def rows_of(text):
@@ -126,6 +127,32 @@ def test_the_tours_of_a_curve_with_their_times(export):
         ["2", "5700", "12", "0", "", "0", "2000"], ["2", "5700", "12", "2", "2000", "3500", "700"],
         ["2", "5700", "12", "1", "4200", "4200", "1500"],
     ]
+
+
+DAY = """\
+name,lat,lon,earliest,latest,service
+Depot,48,16,07:00,,
+Ann,48,16.01,,25:59,0:10
+Bob,48.01,16,08:00:30,23:59,0:05
+"""
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".xlsx"])
+def test_times_of_day_are_read_as_they_were_written(suffix, tmp_path):
+    """Legs of 744, 1338 and 1112 s at 3.6 km/h. The cost is when the tour ends, in seconds from midnight."""
+    (tmp_path / "day.csv").write_text(DAY)
+    asked = {"speed": 3.6, "objective": "finish", **HERE}
+    found = solve(tmp_path / "day.csv", **asked)
+    assert found.to_pandas()["earliest"].tolist() == [25200, 0, 28830], "numbers to compute with"
+    write(found.contents, "day", str(tmp_path / f"trip{suffix}"))
+    if suffix == ".csv":
+        columns = ("name", "earliest", "latest", "service", "arrival", "begin", "departure")
+        told = [[row[column] for column in columns] for row in rows_of((tmp_path / "trip.csv").read_text())]
+        assert told == [["Depot", "07:00", "", "00:00", "", "07:00", "07:00"],
+                        ["Ann", "", "25:59", "00:10", "07:12:24", "07:12:24", "07:22:24"],
+                        ["Bob", "08:00:30", "23:59", "00:05", "07:44:42", "08:00:30", "08:05:30"]]
+    again = solve(tmp_path / f"trip{suffix}", **asked)
+    assert again.cost == found.cost == 8 * 3600 + 330 + 1112 and again.tour_labels == found.tour_labels
 
 
 def test_each_of_several_tours_has_its_own_numbers():
@@ -267,11 +294,22 @@ def test_distances_and_paths(export, folder):
     assert [row["target"] for row in rows_of(export("targets", ".csv"))] == ["Cleo", "Dan"]
 
 
+def test_reductions_are_points_at_their_sources(export):
+    """By hand: from Ann to Bob 1.5 and to Cleo 3.75, from Bob to Cleo 2.25."""
+    rows = rows_of(export("sums-globe", ".csv"))
+    assert [(row["source"], row["lat"], row["lon"], row["sum"]) for row in rows] == [
+        ("Ann", "48.3", "16", "5.25"), ("Bob", "48.6", "179", "2.25")]
+    points = json.loads(export("sums-globe", ".geojson"))["features"]
+    assert [(point["geometry"]["coordinates"], point["properties"]["source"], point["properties"]["sum"])
+            for point in points] == [([16, 48.3], "Ann", 5.25), ([179, 48.6], "Bob", 2.25)]
+    assert "lat" not in points[0]["properties"]
+
+
 @pytest.mark.parametrize(("name", "suffix", "message"), [
     ("tour", ".pace", "of kind tour, not a Steiner tree; hpcsolve export can write it as .csv, .geojson, .dot, .tour"),
     ("open", ".tour", "the answer is an open path, and a TSPLIB tour is closed; hpcsolve export can write it as "),
     ("tree", ".tour", "the answer is not a tour; hpcsolve export can write it as .csv, .dot, .pace"),
-    ("sums-globe", ".geojson", "reductions of distances have no map of their own; hpcsolve export can write it as "),
+    ("sums", ".dot", "reductions of distances have no graph of their own; export them as .csv; hpcsolve export can w"),
     ("tree", ".geojson", "the instance has no coordinates; hpcsolve export can write it as .csv, .dot, .pace"),
     ("targets", ".dot", "solve it with predecessors = true; hpcsolve export can write it as .csv"),
     ("rows", ".dot", "2 searches, numbered from 0: choose one, with number=0 or --number 0"),

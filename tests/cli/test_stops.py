@@ -1,5 +1,7 @@
 """Tours between vertices of a graph: costs are those of networkx's shortest paths, the order by brute force."""
 
+import json
+import re
 from itertools import pairwise, permutations
 
 import networkx as nx
@@ -14,7 +16,7 @@ from hpcsolve.problems.libraries import from_networkx, to_scipy
 from hpcsolve.problems.stops import tour_of_stops
 from hpcsolve.problems.tsp import NO_ARC
 from hpcsolve.report.words import unit_of
-from tests.answers.test_edges import streets
+from tests.answers.test_edges import CURVE, PLACES, as_text, streets
 
 HERE = {"device": "cpu", "threads": 1}
 ENDS = st.integers(0, 7)
@@ -85,8 +87,43 @@ def test_places_of_the_stops(tmp_path):
     graph.add_edge(104, 101, key=0, length=10.125)
     found = package.solve(graph, stops=[101, 103, 104], weight="length", **HERE)
     assert found.cost == 750.5 + 1200.25 + 1500 + 10.125 and unit_of(found) == ""
-    export(found.contents, "tour", str(tmp_path / "tour.geojson"))
-    assert "[16.02, 48.01]" in (tmp_path / "tour.geojson").read_text()
+    line, *stops = exported(found, tmp_path)
+    assert [16.02, 48.01] in line["geometry"]["coordinates"] and "straight lines" in line["properties"]["note"]
+    assert "vertex" not in stops[0]["properties"], "the graph of a program's memory is gone"
+
+
+def exported(result, folder):
+    """Return the features of a result's GeoJSON."""
+    export(result.contents, "tour", str(folder / "tour.geojson"))
+    return json.loads((folder / "tour.geojson").read_text())["features"]
+
+
+def test_an_exported_tour_runs_along_its_streets(tmp_path):
+    """There along the curve of a street, whose corner is no vertex, and by a vertex that is no stop."""
+    graph = streets()
+    graph.add_edge(104, 101, key=0, length=10.125)
+    for *_, about in graph.edges(data=True):
+        about.update({name: str(value) for name, value in as_text(about).items()})
+    nx.write_graphml(graph, tmp_path / "town.graphml")
+    (tmp_path / "stops.csv").write_text("name,lat,lon\nShop,48.0001,16\nInn,48.01,16.02\nMill,48.01,16\n")
+    found = package.solve(tmp_path / "town.graphml", stops=tmp_path / "stops.csv", weight="length", **HERE)
+    curve = [list(place) for place in (*CURVE, PLACES[103], PLACES[104], PLACES[101])]
+    line, *stops = exported(found, tmp_path)
+    assert line["geometry"]["coordinates"] == curve and "note" not in line["properties"]
+    assert [(stop["properties"]["name"], stop["properties"]["vertex"]) for stop in stops] == [
+        ("Shop", 101), ("Inn", 103), ("Mill", 104)]
+    export(found.contents, "tour", str(tmp_path / "tour.gpx"))
+    points = re.findall(r'<(rte|trk)pt lat="([\d.]+)" lon="([\d.]+)"', (tmp_path / "tour.gpx").read_text())
+    assert [[float(lon), float(lat)] for kind, lat, lon in points if kind == "trk"] == curve
+    assert sum(kind == "rte" for kind, *_ in points) == 4
+
+    (tmp_path / "town.graphml").unlink()
+    line, *stops = exported(found, tmp_path)
+    assert len(line["geometry"]["coordinates"]) == 4
+    assert "the graph of the streets is gone" in line["properties"]["note"]
+    export(found.contents, "tour", str(tmp_path / "tour.gpx"))
+    assert "<desc>straight lines, " in (tmp_path / "tour.gpx").read_text()
+    assert "<trk>" not in (tmp_path / "tour.gpx").read_text()
 
 
 @pytest.mark.parametrize(("stops", "message"), [

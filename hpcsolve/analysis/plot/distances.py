@@ -384,10 +384,10 @@ def plot_histogram(result: Result, axes: Axes | None = None) -> Axes:
 
 
 def plot_reductions(
-    result: Result, axes: Axes | None = None, *, quantity: str | None = None, geographic: bool | None = None,
-    network: object = False,
+    result: Result, axes: Axes | None = None, *, quantity: str | None = None, decay: int = 0,
+    geographic: bool | None = None, network: object = False,
 ) -> Axes:
-    """Draw a quantity of every source, as colours at their coordinates.
+    """Draw a quantity of every source, as colours at their coordinates, with the targets if these are not all vertices.
 
     Without coordinates it draws the distribution instead: how many sources have at most each value.
 
@@ -396,9 +396,11 @@ def plot_reductions(
     axes, geographic
         As in `plot_tour`.
     quantity
-        "access" (by the last decay), "closeness", "farthest", "nearest" (the distance of the farthest of the `k`
+        "access", "closeness", "farthest", "nearest" (the distance of the farthest of the `k`
         nearest targets), "count" (targets within the last cutoff) or "reached"; by default the first of these that the
         result has.
+    decay
+        Number of the decay that access is by, from 0.
     network
         As in `plot_tree`, but False by default.
 
@@ -410,7 +412,7 @@ def plot_reductions(
         matplotlib is not installed.
     """
     canvas.require_answer(result, "reductions", "plot_reductions")
-    label, values = quantity_of(result, quantity)
+    label, values = quantity_of(result, quantity, decay)
     axes, places = canvas.axes_for(axes), places_of(result, geographic)
     canvas.set_title(axes, result, f"{label} of {len(values)} sources")
     if places is None:
@@ -420,6 +422,10 @@ def plot_reductions(
         sources = canvas.positions(result, "solution", "source", "plot_reductions")
         draw_network(axes, result, places.points, network)
         draw_field(axes, Places(places.points[sources], places.geographic), values, label)
+        if result.contents.value("solution", "target") is not None:
+            targets = places.points[canvas.positions(result, "solution", "target", "plot_reductions")]
+            axes.plot(*targets.T, "^", color=canvas.VERMILION, markersize=7, markeredgecolor=canvas.BLACK, zorder=3,
+                      gid="targets")
         finish_map(axes, places, canvas.FIELD_INK)
     if missing := int((~np.isfinite(values)).sum()):
         where = "not drawn" if places is None else "crosses"
@@ -427,22 +433,24 @@ def plot_reductions(
     return axes
 
 
-def quantity_of(result: Result, name: str | None = None) -> tuple[str, NDArray[np.float64]]:
+def quantity_of(result: Result, name: str | None = None, decay: int = 0) -> tuple[str, NDArray[np.float64]]:
     """Return a quantity of each source in words, and its values, `inf` where no target is reached.
 
     Parameters
     ----------
-    name
-        As in `plot_reductions`.
+    name, decay
+        As `quantity` and `decay` of `plot_reductions`.
 
     Raises
     ------
     InputError
-        The result has no such quantity.
+        The result has no such quantity, or no such decay.
     """
     contents = result.contents
     decays, access = access_of(contents)
-    known = {"access": (f"access ({decays[-1]})", access[-1])} if decays else {}
+    if decays and not 0 <= decay < len(decays):
+        raise InputError(f"plot_reductions: there is no decay {decay}; they are numbered 0 to {len(decays) - 1}")
+    known = {"access": (f"access ({decays[decay]})", access[decay])} if decays else {}
     known |= {"closeness": ("closeness", result.closeness),
               "farthest": ("distance of the farthest target", result.eccentricity)}
     nearest, count = (contents.value("solution", quantity) for quantity in ("nearest_distance", "count"))

@@ -13,26 +13,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.analysis.plot.canvas import BLACK, GREY, RASTER_FROM, clean
-from hpcsolve.errors import HpcsolveError, InputError
-from hpcsolve.job import IN_MEMORY, job_from_table
+from hpcsolve.analysis.streets import Points, network_of
+from hpcsolve.answers.edges import edges_of
+from hpcsolve.errors import InputError
 from hpcsolve.problems.distances import EARTH_RADIUS
 from hpcsolve.problems.geographic import DEGREES_MINUTES
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.libraries import from_networkx, from_scipy
-from hpcsolve.runner.kinds import STOPS, kind_of, network_of_stops
-from hpcsolve.runner.reading import read_instance
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from hpcsolve.analysis.load import Result
 
-Points = NDArray[np.float64]
 KILOMETRES_PER_DEGREE = EARTH_RADIUS / 1000 * math.pi / 180
 """Of latitude."""
 BAR = 0.25
@@ -41,8 +38,8 @@ MARGINS = (0.1, 0.06)
 """Room on each side of a map, in x and in y, as fractions of its size: names are wider than high."""
 LARGE = 1e6
 """Coordinates from which the axes have powers of ten."""
-LARGEST_NETWORK = 2_000_000
-"""Largest number of vertices of a network that is read for a picture."""
+MOST_CURVES = 50_000
+"""The most edges of a network that are drawn along their curves: a second or two."""
 MOST_NAMES = 300
 """The most names that are tried, since a picture has no room for more."""
 GAP = 4.0
@@ -223,13 +220,13 @@ def draw_network(axes: Axes, result: Result, points: Points, network: object) ->
 def graph_of(result: Result, network: object) -> Graph | None:
     """Return the graph that the option `network` of a picture names, None if there is none. As in `draw_network`."""
     if isinstance(network, (bool, Graph)):
-        return network_of(result) if network is True else network or None
+        return network_of(result.contents) if network is True else network or None
     given: Any = network  # as a program gave it, with any weights
     return from_networkx(given, None) if hasattr(given, "is_directed") else from_scipy(given)
 
 
 def draw_edges(axes: Axes, graph: Graph, points: Points, near: Points | None = None) -> None:
-    """Draw the edges of a graph in grey, below all else.
+    """Draw the edges of a graph in grey, below all else, along their curves if the graph has them.
 
     Parameters
     ----------
@@ -242,8 +239,9 @@ def draw_edges(axes: Axes, graph: Graph, points: Points, near: Points | None = N
         low, high = np.nanmin(near, axis=0), np.nanmax(near, axis=0)
         inside = (np.abs(points - (low + high) / 2) <= (high - low).max()).all(axis=1)
         drawn &= inside[tails] | inside[graph.heads]
-    line = line_of_edges(points, tails[drawn], graph.heads[drawn])
-    edges = len(line) // 3
+    ends, edges = (tails[drawn], graph.heads[drawn]), int(drawn.sum())
+    curved = graph.edge_texts is not None and edges <= MOST_CURVES
+    line = edges_of(graph, *ends).lines(*ends, points) if curved else line_of_edges(points, *ends)
     width = float(np.clip(60 / np.sqrt(max(edges, 1)), 0.15, 0.8))
     look: dict[str, Any] = {"color": GREY, "linewidth": width, "alpha": 0.5, "zorder": 0, "gid": "network"}
     axes.plot(*line.T, "-", rasterized=edges > RASTER_FROM, scalex=near is None, scaley=near is None, **look)
@@ -252,29 +250,6 @@ def draw_edges(axes: Axes, graph: Graph, points: Points, near: Points | None = N
 
         axes.dataLim.set_points(Bbox.null().get_points())
         axes.update_datalim(near)
-
-
-def network_of(result: Result) -> Graph | None:
-    """Return the graph that was solved, or None if it cannot be read or generated again.
-
-    It is read from its file or generated again, as the result's job says, and must have the SHA-256 of the instance
-    that was solved. So it is None if the instance was in a program's memory, if its file is gone or has changed, and if
-    it has more than two million vertices. Of a tour between vertices of a graph it is that graph as it is read now.
-    """
-    if result.contents.value("instance", "vertices", 0) > LARGEST_NETWORK:
-        return None
-    try:
-        job = job_from_table(msgspec.toml.decode(result.job))
-        named = job.settings.instance
-        if isinstance(named, dict) and STOPS in named:
-            graph = network_of_stops(named["file"], {key: named[key] for key in named if key != "file"}).problem
-            return graph if graph.n <= LARGEST_NETWORK else None
-        found: Any = None if named in ("-", IN_MEMORY) else read_instance(job)
-    except HpcsolveError:
-        return None
-    solved = result.contents.value("instance", "content_sha256")
-    same = found is not None and kind_of(job).content_hash(found.problem) == solved
-    return found.problem if same and isinstance(found.problem, Graph) else None
 
 
 def with_names(names: bool | None, count: int, most: int) -> bool:

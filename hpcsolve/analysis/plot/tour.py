@@ -20,7 +20,7 @@ from hpcsolve.analysis.plot.maps import (
     with_names,
     write_names,
 )
-from hpcsolve.analysis.plot.streets import has_streets, streets_of, ways_of
+from hpcsolve.analysis.streets import has_streets, streets_of, ways_of
 from hpcsolve.answers.tour import TOUR
 from hpcsolve.answers.tours import TOURS
 from hpcsolve.errors import InputError
@@ -81,9 +81,11 @@ def plot_tour(
     closed = not TOUR.is_open(result.contents)
     order, stops = np.append(tour, tour[:1]) if closed else tour, places.points[tour]
     legs = list(np.stack([places.points[order[:-1]], places.points[order[1:]]], axis=1))
-    streets = streets_of(result, graph_of(result, network)) if geographic is None and has_streets(result) else None
+    streets = None
+    if geographic is None and has_streets(result.contents):
+        streets = streets_of(result.contents, graph_of(result, network))
     if streets is not None:
-        legs = ways_of(result, streets, order) or legs
+        legs = ways_of(result.contents, streets, order) or legs
         draw_edges(axes, streets.graph, streets.points, near=np.concatenate([stops, *legs]))
     line = np.concatenate([stops[:1], *(leg[1:] for leg in legs)])
     size, raster = float(np.clip(3000 / len(tour), 2, 16)), len(tour) > canvas.RASTER_FROM

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from hpcsolve.analysis.plot import canvas, maps
 from hpcsolve.answers.edges import AnswerEdges
+from hpcsolve.answers.snaps import named_by_places
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,7 +68,7 @@ def plot_tree(
     canvas.set_title(axes, result, f"cost {canvas.number(result.cost)}{good}, {len(terminals)} terminals")
     maps.finish_map(axes, places)
     if maps.with_names(names, len(terminals), NAMED_UP_TO):
-        maps.write_names(axes, ends, result.terminals, ends, line)
+        maps.write_names(axes, ends, named_by_places(result.contents, "terminal", terminals), ends, line)
     return axes
 
 
