@@ -266,7 +266,7 @@ def test_a_tree(export, folder):
 
 
 def test_texts_of_numbers_are_numbers_where_all_of_a_name_are():
-    """As OSMnx writes GraphML. A GIS can add these up; a text with leading zeros is no number."""
+    """OSMnx writes GraphML so, and a GIS can add these up. A text with leading zeros stays a text."""
     given = [{"length": "167.852", "osmid": "12", "ref": "7", "code": "07", "oneway": "False", "lanes": None},
              {"length": "9", "osmid": "[13, 14]", "code": "11", "oneway": "True", "lanes": "2"}]
     first, second = _with_numbers(given)
