@@ -236,7 +236,7 @@ def test_reductions_from_job_to_table(job, run, hpcsolve):
     right = hpcsolve("verify", "out.h5", cwd=folder)
     assert right.returncode == 0 and "PASS (100 of 500 sources searched again on the host)" in right.stdout
     csv = hpcsolve("export", "out.h5", "-o", "out.csv", cwd=folder)
-    heads = "source,reached,within_2000,within_9000,nearest_1,distance_1,nearest_2,distance_2,nearest_3,distance_3,"
+    heads = "source,x,y,reached,within_2000,within_9000,nearest_1,distance_1,nearest_2,distance_2,nearest_3,distance_3,"
     assert csv.returncode == 0, csv.stderr
     assert (folder / "out.csv").read_text().startswith(heads + "sum,closeness,farthest,farthest_distance")
 
