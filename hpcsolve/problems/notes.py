@@ -112,19 +112,20 @@ def _negative_costs(tsp: Tsp) -> Iterator[str]:
 def _zero_costs(tsp: Tsp) -> Iterator[str]:
     """Yield the note on costs of 0, of which a table has many if 0 means in it that there is no arc.
 
-    A few are usual, of cities at one place; so it is said if they are as many as cities. A city all of whose costs to
-    or from the others are 0 does not count: it makes a cycle of an open path.
+    Some are usual, of cities at one place; so it is said if they are a quarter of all, and as many as cities. A city
+    all of whose costs to or from the others are 0 does not count: it makes a cycle of an open path.
     """
-    if tsp.metric or tsp.network or tsp.cost.size - np.count_nonzero(tsp.cost) < tsp.n:
+    pairs = tsp.n * (tsp.n - 1)
+    many = max(1, tsp.n, -(-pairs // 4))
+    if tsp.metric or tsp.network or tsp.cost.size - np.count_nonzero(tsp.cost) < many:
         return
     zero = tsp.cost == 0
     np.fill_diagonal(zero, True)
     counts = zero & ~zero.all(axis=1)[:, None] & ~zero.all(axis=0)
     np.fill_diagonal(counts, False)
     count = int(np.count_nonzero(counts))
-    if count >= tsp.n:
-        yield (f"note:   {count} of the {tsp.n * (tsp.n - 1)} costs between cities are 0; where there is no arc, write "
-               "inf")
+    if count >= many:
+        yield f"note:   {count} of the {pairs} costs between cities are 0; where there is no arc, write inf"
 
 
 def _equal_places(tsp: Tsp) -> Iterator[str]:
