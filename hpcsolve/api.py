@@ -214,11 +214,11 @@ class _Given(Source):
         """Return the error that says which arguments ask for something."""
         names = list(graph.vertex_names) or graph.labels.tolist()
         first, last = names[0], names[-1]
+        every = " (of all vertices: stops=list(graph))" if hasattr(self.problem, "is_directed") else ""
         return InputError(
             f"{graph.name} is a graph of {counted(graph.n, 'vertex')} without terminals; say what to find: distances "
             f"from a vertex, sources=[{first!r}], a path, queries=[[{first!r}, {last!r}]], a tree that joins some, "
-            f"terminals=[{first!r}, {last!r}], or a tour, stops=[{first!r}, {last!r}] (of all vertices: "
-            "stops=list(graph))")
+            f"terminals=[{first!r}, {last!r}], or a tour, stops=[{first!r}, {last!r}]{every}")
 
     def kind(self, keys: Mapping[str, object]) -> str:
         """Return the kind of the problem, which follows from its type, from its options and from the keys."""
@@ -293,8 +293,8 @@ def _require_tree(algorithm: str | None, parameters: Mapping[str, object]) -> No
     asked = [key for key in ("sources", "queries", "targets") if parameters.get(key) is not None]
     between = any(isinstance(parameters[key], str) and parameters[key] == "terminals" for key in asked)
     if (asked or algorithm == "shortest-paths") and not between:
-        what = f"{asked[0]}= for distances" if asked else "shortest-paths for distances"
-        raise InputError(f"terminals= asks for a tree, {what}; remove one of them")
+        other = f"{asked[0]}=" if asked else 'algorithm="shortest-paths"'
+        raise InputError(f"terminals= asks for a tree, {other} for distances or paths; remove one of them")
 
 
 def _stop_table(stop: object) -> dict[str, Any]:

@@ -267,6 +267,7 @@ class Npy(Exporter):
 
 
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,14})(?:\.\d+)?(?:[eE][+-]?\d{1,2})?", re.ASCII)
+"""Texts that become numbers in GeoJSON."""
 Features = Iterator[tuple[Points, dict[str, Any]]]
 """For each feature the points of its line, or its single point, and its properties."""
 
@@ -286,9 +287,9 @@ def not_on_the_globe(contents: Contents, format_name: str) -> str | None:
 
 
 def _with_numbers(about: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return properties of features with numbers for names all of whose values are texts of numbers.
+    """Return properties of features, with numbers for each name whose values are all texts of numbers.
 
-    OSMnx writes every attribute into GraphML as text. Texts with leading zeros are none of numbers.
+    OSMnx writes every attribute into GraphML as text. Texts with leading zeros stay texts.
     """
     texts = [(name, value) for one in about for name, value in one.items() if value is not None]
     numbers = {name for name, _ in texts} - {
@@ -297,13 +298,14 @@ def _with_numbers(about: list[dict[str, Any]]) -> list[dict[str, Any]]:
             for one in about]
 
 
-NO_STREETS = "straight lines, since the graph of the streets is gone or has changed"
+NO_STREETS = "straight lines, since the graph of the streets is gone, has changed or is too large"
+"""The note on a tour that is not drawn along its streets."""
 
 
 def _along_streets(contents: Contents) -> tuple[Points | None, dict[int, Any]]:
     """Return the line of a tour along the streets of its graph, and for each city the vertex, as the graph names it.
 
-    Without such a graph, and if it cannot be had, the line is None, and there are no vertices.
+    The line is None if the graph or the ways are not found. Without the graph there are no vertices either.
     """
     streets = streets_of(contents, network_of(contents)) if has_streets(contents) else None
     if streets is None:

@@ -88,7 +88,7 @@ def time_text(contents: Contents, scaled: int) -> str:
 
 
 def window_text(contents: Contents, city: int) -> str:
-    """Return a city's window behind its name, as in ` (08:00 to 11:00)`, "" if it never closes and opens at 0."""
+    """Return a city's window, to stand behind its name: ` (08:00 to 11:00)`, or "" if it is always open."""
     columns = [contents.value("windows", name) for name in ("earliest", "latest")]
     if any(column is None or city >= len(column) for column in columns):
         return ""
@@ -99,9 +99,9 @@ def window_text(contents: Contents, city: int) -> str:
 
 
 def with_clock_times(contents: Contents, rows: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Return a table of stops or tours for people: times of day as text, and None for a window that is open at an end.
+    """Return a table of stops or tours for people: times as times of day, and None where a window is open.
 
-    Where it is not known what a unit of the costs is, times are numbers, as they were.
+    Where it is not known what a unit of the costs is, times stay numbers.
     """
     def cell(name: str, value: float) -> object:
         if not math.isfinite(value) or (name == "earliest" and not value):

@@ -600,13 +600,14 @@ class TourType(base.AnswerType):
                     "rounding": self._rounding_of(contents, chosen["tour"], number)})
 
     def _rounding_of(self, contents: Contents, tour: NDArray[Any], number: int) -> dict[str, Column]:
-        """Return what is known of one of the tours of `count` in `/rounding`: all of the answer, of others less."""
+        """Return what `/rounding` says of one of several tours: of the answer all, of another one less."""
         found = contents.groups.get("rounding", {})
         if np.array_equal(tour, contents.value("solution", "tour")):
             return {name: column for name, column in found.items() if name != "best_costs"}
-        # The error of "lexicographic" holds for tours whose dearest leg is at most the answer's before rounding.
-        kept = {name: found[name] for name in OF_ALL_TOURS if name in found and (name, "dearest" in found) !=
-                ("error", True)}
+        of_all = [name for name in OF_ALL_TOURS if name in found]
+        if "dearest" in found and "error" in of_all:  # of tours alone whose dearest leg is at most the answer's
+            of_all.remove("error")
+        kept = {name: found[name] for name in of_all}
         if "best_costs" in found:
             kept |= columns(rounding.ROUNDING, {"cost": str(np.asarray(found["best_costs"].values)[number])})
         return kept

@@ -53,7 +53,8 @@ class Tours:
         "int64", "Cost of each tour, or its value by the objective, times /instance/scale; 0 without a tour",
         "instance", scaled=True)
     found: NDArray[np.bool_] = stored(
-        "bool", "Whether a tour of the instance was found; if not, that is proven, but where `proven` is false",
+        "bool", "Whether a tour of the instance was found; if not, it is proven that there is none, unless `proven` is "
+        "false",
         "instance")
     tours: NDArray[np.int32] = stored(
         "int32", "Cities of all tours in order, positions from 0: instance i has tours[offset[i]:offset[i+1]]; "
@@ -172,7 +173,7 @@ class ToursType(AnswerType):
         most = {name: max((value for one in each if (value := getattr(one, name)) is not None), default=None)
                 for name in ("error", "slack", "late")}
         if any(one.dearest is not None and one.error is None for one in each):
-            most["error"] = None  # nothing is said of an instance
+            most["error"] = None  # of one instance no error is known, so none holds for all
         costs = [exact.cost if found else None for exact, found in zip(each, answer.found)]
         return found | rounding_group(Unrounded(**most), costs=costs)
 
@@ -291,13 +292,14 @@ class ToursType(AnswerType):
 
         timed = {} if ends is None else {"begin": own(ends[0]), "end": own(ends[1])}
         bounds = {} if proven is None else {
-            "optimal": np.asarray(proven, bool), "lower bound": np.where(found, lower, np.nan)}
+            "optimal": np.asarray(proven, bool), "lower_bound": np.where(found, lower, np.nan)}
         yield {"instance": np.arange(len(found)), **files, "cost": own(np.asarray(contents.value("solution", "costs"))),
                **timed, **bounds, "tour": np.array(texts, dtype=object)}
 
     def edges(self, contents: Contents, number: int | None = None) -> Edges:
         """Refuse, since a batch has no single graph."""
-        raise InputError("a batch of instances has no map and no graph of its own; export it as .csv")
+        raise InputError("a batch has a map and a graph for each instance; choose one with --number N, or export all as "
+                         ".csv")
 
 
 def _of_files(batch: TspBatch, questions: Questions, answer: Tours) -> dict[str, dict[str, Column]]:

@@ -3,8 +3,8 @@
 On the globe distances are great circles in metres, in a plane straight lines in the unit of the coordinates. A tree of
 scipy names the vertices that may be nearest. Which of them is, is decided by the same sums on every machine.
 
-A place that is farther from every vertex than the graph is wide is refused: it is a mistake, and all such places would
-stand for one vertex, between which any tour costs 0.
+A place that is farther from every vertex than the graph is wide is refused as a mistake: all such places would stand
+for one vertex, and a tour between them would cost 0.
 """
 
 from __future__ import annotations
@@ -98,7 +98,8 @@ def snapped(graph: Graph, points: NDArray[np.float64], degrees: bool, names: tup
     far = np.flatnonzero(distances > width).tolist() if width > 0 else []
     if globe:
         distances = EARTH_RADIUS * angle_between(own[vertices], asked)
-    for place in far:
+    if far:
+        place = far[0]
         away = f"{distances[place]:.1f} m" if globe else f"{distances[place]:.6g}"
         what = f"{role} {shown(names[place])} is {away} from the nearest vertex, farther than the graph is wide"
         swapped = tree.query(exchanged[place])[0] <= width

@@ -313,7 +313,7 @@ class Alike:
     first
         The first of them. The others have its cities, scale, and what else it has.
     tables
-        Shape (instances, n, n), int64: the costs of all, as in `Tsp`. None: there is the first alone.
+        Shape (instances, n, n), int64: the costs of all, as in `Tsp`. None: the first is the only one.
     """
 
     first: Tsp
@@ -324,9 +324,9 @@ class Alike:
         """Number of instances."""
         return 1 if self.tables is None else len(self.tables)
 
-    def costs(self, begin: int = 0, end: int | None = None) -> NDArray[np.int64]:
-        """Return the costs of the instances from `begin` up to, not including, `end`, shape (instances, n, n)."""
-        return (self.first.cost[None] if self.tables is None else self.tables)[begin:end]
+    def costs(self) -> NDArray[np.int64]:
+        """Return the costs of all, shape (instances, n, n)."""
+        return self.first.cost[None] if self.tables is None else self.tables
 
     def instance(self, at: int) -> Tsp:
         """Return one of the instances, by its number among these."""

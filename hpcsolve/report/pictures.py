@@ -44,8 +44,12 @@ class Picture:
         Draws it on given axes.
     text
         What it shows.
-    size, narrow
-        Width and height in inches, on a wide page and on a telephone. None: one drawing is for both.
+    size
+        Width and height in inches.
+    is_map
+        Whether it is wider than a chart, as maps and schedules are.
+    narrow
+        The size of another drawing for telephones. None: there is one drawing.
     """
 
     draw: Callable[..., Any]
@@ -159,12 +163,12 @@ def figure(result: Result, picture: Picture, name: str) -> Markup:
     name
         As in `analysis.plot.canvas.svg`.
     """
-    sizes = {"drawn": picture.size}
+    drawings = [("drawn", "", picture.size)]  # class, end of the ids, size
     if picture.narrow is not None:
-        sizes = {"for-wide": picture.size, "for-narrow": picture.narrow}
+        drawings = [("for-wide", "w", picture.size), ("for-narrow", "n", picture.narrow)]
     try:
-        drawn = [element("div", Markup(svg(partial(picture.draw, result), size, name + page[4:5], picture.text)),
-                         class_=page) for page, size in sizes.items()]
+        drawn = [element("div", Markup(svg(partial(picture.draw, result), size, name + end, picture.text)), class_=page)
+                 for page, end, size in drawings]
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # the file may hold anything
         drawn = [element("p", f"This cannot be drawn, the result is damaged: {error}", class_="warning")]
     kind = "chart" if not picture.is_map else "wide map" if picture.size[0] > WIDTH else "map"

@@ -41,7 +41,7 @@ def problem(result: Result) -> str:
         return _tour_problem(result)
     if kind == TOURS.name:
         size = int(result.contents.value("instance", "instances"))
-        goal = f"For each {_tour_goal(result)}"
+        goal = f"For each of them {_tour_goal(result)}"
         return f"{name_of(result)} has {counted(size, 'instance')}.{_what_costs_are(result)} {goal}"
     instance = result.contents.value
     directed = instance("instance", "directed")

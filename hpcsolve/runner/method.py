@@ -36,7 +36,7 @@ MOST_PROVEN = 79
 SEARCH_KEYS = ("shakes", "starts")
 """Keys of steiner-kmb that do not tell which mode to choose. They are passed on to the mode that is chosen."""
 IN_TIME = frozenset(("objective", "windows", "travel-times", "departures", "time-unit"))
-"""Keys of held-karp that ask for a tour in time, and for no method."""
+"""Keys of held-karp that describe a tour in time, and ask for no method."""
 RATE = 1.25e9
 """Min-adds per second that Held-Karp surely makes on a core: a quarter of those of 16-byte vectors, as other programs
 may share the core. Nothing is measured, so that all ranks choose alike."""
@@ -163,8 +163,8 @@ def as_named(
     if name == "edge-assembly":
         return Method(name, "as asked", {}, _limit(resources, stop))
     given = given or {}
-    by_bounds = given.get("objective", "sum") in ("sum", "finish", "latency")
-    if only_by_keys and name == "held-karp" and given and by_bounds and IN_TIME.issuperset(given):
+    in_time = given.get("objective", "sum") in ("sum", "finish", "latency")
+    if only_by_keys and name == "held-karp" and given and in_time and IN_TIME.issuperset(given):
         return Method(name, f"since {next(iter(given))} is a key of {name}", {}, _limit(resources, stop))
     keys: dict[str, Any] = {}
     if name == "steiner-kmb":

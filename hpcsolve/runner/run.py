@@ -137,8 +137,8 @@ def run_job(
                 except NoAnswer as ended:
                     if writer is None or not writer.has_any:
                         raise
-                    way_out = f"{ended}, with --overwrite, or go on from {writer.folder} with the same command"
-                    raise NoAnswer(way_out) from None
+                    raise NoAnswer(f"{ended} and begin anew with --overwrite, or go on from {writer.folder} with the "
+                                   "same command") from None
                 for line in ([f"stopped: {outcome.ended}"] if outcome.ended else []) + device.notes:
                     log.say(line)
                 row = rank_row(device, reason, outcome, seconds) | {"estimated_bytes": estimated}

@@ -286,7 +286,7 @@ def test_a_search_without_a_tour_says_how_to_go_on(tmp_path, monkeypatch, capsys
         patched.setattr(bounded, "run", ends)
         assert main(run) == 3
         assert capsys.readouterr().err.strip() == (
-            "hpcsolve: error: no tour was found; allow more in [stop], with --overwrite, or go on from "
+            "hpcsolve: error: no tour was found; allow more in [stop] and begin anew with --overwrite, or go on from "
             "out.h5.checkpoint with the same command")
     more = [*run, "--set", "stop.seconds=50"]
     assert main(more) == 2 and "or remove them with --overwrite" in capsys.readouterr().err

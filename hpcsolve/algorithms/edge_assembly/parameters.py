@@ -50,7 +50,7 @@ class Parameters(Table, frozen=True):
     ----------
     population
         Number of tours that are improved together; by default as many as one core improves to the end within the time
-        limit (30 seconds without one), 5 to 500, of asymmetric costs to 1,000. Of more than 12,000 cities: tours in
+        limit (30 seconds without one), 5 to 500, or to 1,000 for asymmetric costs. Of more than 12,000 cities: tours in
         each area of at most 10,000 cities, 5 to 30 by the limit, 30 without one.
     children
         The most children of a pair of tours that are tried, for each 3,000 cities; those that gain nothing do not

@@ -25,18 +25,20 @@ from hpcsolve.checkpoint.checkpoints import Boundary, Checkpoints, without_write
 from hpcsolve.checkpoint.saved import Saved
 from hpcsolve.checkpoint.store import State, part
 from hpcsolve.device.base import Device, DeviceInfo
-from hpcsolve.errors import HpcsolveError, InputError, ResourceError, Stopped, agree
+from hpcsolve.errors import HpcsolveError, InputError, NoAnswer, ResourceError, Stopped, agree
 from hpcsolve.parallel.comm import Comm, SerialComm, even_shares
+from hpcsolve.problems.rounding import LARGEST_SUM
 from hpcsolve.problems.tsp import TspBatch
 from hpcsolve.wording import counted
 
-SECONDS_A_PIECE = 30.0
-"""How long a rank solves instances until it meets the other ranks, to save or to stop, and waits for the slowest."""
+SECONDS_A_ROUND = 30.0
+"""How long a rank solves instances before it meets the other ranks, to save or to stop."""
 Pieces = list[NDArray[np.int64]]
 """Pieces of a rank's work, the last one first: numbers of instances of one part for the kernel, or of a single one."""
-FLAGS, VALUE, LOWER_BOUND, DEAREST = range(4)
-"""The columns of what is known of an instance."""
+FLAGS = 0
+"""The column of `Solved.rows` with the flags below."""
 DONE, FOUND, OPTIMAL = 1, 2, 4
+"""Flags: the instance has been solved, has a tour, and its tour, or that there is none, is proven."""
 
 
 class Alone(SerialComm):
@@ -47,7 +49,7 @@ class Alone(SerialComm):
 
 
 def plan(stated: BatchStatement, ranks: int, info: DeviceInfo, plan_alone: Callable[[TourStatement], Plan]) -> Plan:
-    """Return what a run will need: memory for the instance of each rank that takes most, and the work of all.
+    """Return what a run will need: on each rank the memory of its largest piece of work, and the work of all.
 
     Raises
     ------
@@ -65,16 +67,17 @@ def plan(stated: BatchStatement, ranks: int, info: DeviceInfo, plan_alone: Calla
     dealt, small = deal(stated, ranks), int(stated.by_kernel.sum())
     work = kernel_operations(stated) + sum(one.operations for one in alone.values())
     units = dict.fromkeys([*(["min-add"] if small else []), *(one.operation for one in alone.values())])
-    methods = Counter(one.method or "alone" for one in alone.values()) + Counter({"the kernel of batches": small})
+    methods = Counter(f"by {one.method}" if one.method else "alone" for one in alone.values())
+    methods += Counter({"by the kernel of batches": small})
     details: dict[str, int | str] = {
         "instances": batch.count, WITHOUT_WORK: sum(not pieces for pieces in dealt),
-        "methods": ", ".join(f"{count} by {method}" for method, count in methods.items())}
+        "methods": ", ".join(f"{count} {how}" for how, count in methods.items())}
 
     def largest(free: Sequence[int]) -> int:
         return plan_alone(stated.of(int(batch.cities.argmax()))).largest([min(free)])
 
     def whole(plans: dict[int, Plan]) -> Plan:
-        """Return the plan if the instances that are solved alone have these."""
+        """Return the plan of the batch, given the plans of the instances that are solved alone."""
         found: list[tuple[int, int]] = []
         for pieces in dealt:
             needs = [_need(piece, plans, inner[batch.place_of(int(piece[0]))[0]], info) for piece in pieces]
@@ -177,7 +180,11 @@ class Solved:
             return
         lower = answer.cost if answer.lower_bound is None else answer.lower_bound
         flags = DONE | FOUND | (OPTIMAL if answer.optimal else 0)
-        self.rows[number] = flags, answer.cost * factor, lower * factor, (answer.dearest or 0) * factor
+        values = [value * factor for value in (answer.cost, lower, answer.dearest or 0)]
+        if max(map(abs, values)) > LARGEST_SUM:
+            raise InputError(f"its value is too large to be kept with {len(str(self.batch.scale)) - 1} decimals, as "
+                             "another instance of the batch has; round the costs")
+        self.rows[number] = flags, *values
         self.tours[place] = answer.tour
 
     def answer(self, has_dearest: bool) -> Tours:
@@ -192,7 +199,7 @@ class Solved:
         """Return what a checkpoint keeps."""
         numbers, rows, tours = self.taken()
         parts = [part("number", 0, numbers), part("row", 0, rows), part("tours", 0, tours)]
-        return State({}, parts, f"after {counted(len(numbers), 'instance')} of rank 0")
+        return State({}, parts, f"after {counted(len(numbers), 'instance')} on rank 0")
 
     def load(self, saved: Saved) -> None:
         """Take what a checkpoint has, of all ranks."""
@@ -243,7 +250,7 @@ def run(
             outcome = solve_alone(stated.of(number), alone, inner)
         except Stopped:
             return False
-        except ResourceError as error:  # the others go on
+        except NoAnswer as error:  # the other instances go on
             solved.rows[number, FLAGS] = DONE
             device.notes.append(str(error))
             outcome = None
@@ -262,7 +269,7 @@ def run(
             waiting, solved.state, lambda: solved.rows.nbytes + solved.tours.nbytes):
         piece, begun = first, time.monotonic()
         try:
-            while (whole := solve(piece)) and waiting and time.monotonic() - begun < SECONDS_A_PIECE:
+            while (whole := solve(piece)) and waiting and time.monotonic() - begun < SECONDS_A_ROUND:
                 report(1 - sum(map(len, waiting)) / mine)
                 piece = waiting.pop()
             if not whole:

@@ -80,9 +80,8 @@ class Core:
     def tour(self, order: ArrayLike) -> NDArray[np.int32]:
         """Return the answer, in positions of the instance, for an order of the m cities, or for rows of orders."""
         cities = np.array(self.cities, np.int32)[np.asarray(order, np.int64)]
-        ends = (np.broadcast_to(np.array(end, np.int32), (*cities.shape[:-1], len(end)))
-                for end in (self.before, self.after))
-        before, after = ends
+        before, after = (np.broadcast_to(np.array(end, np.int32), (*cities.shape[:-1], len(end)))
+                         for end in (self.before, self.after))
         return np.concatenate([before, cities, after], axis=-1)
 
     def possible(self) -> bool:

@@ -390,8 +390,10 @@ def _of_batch(
     batch: TspBatch, parameters: Parameters, files: Mapping[str, InputFile]
 ) -> tuple[TourQuestion, ...]:
     """Return the question about the instances of each part of a batch. Raises as `statement`."""
+    if parameters.layout != "planes":
+        raise InputError(f'held-karp.layout: a batch does not take "{parameters.layout}"; remove layout')
     one_tour = {"count": parameters.count, "best": parameters.best > 1, "arcs": parameters.arcs,
-                "objective": parameters.objective == "prize", "layout": parameters.layout != "planes"}
+                "objective": parameters.objective == "prize"}
     if given := [key for key, value in one_tour.items() if value]:
         value = '"prize"' if given[0] == "objective" else "this"
         raise InputError(f"held-karp.{given[0]}: a batch has one tour of all cities for each instance, and does not "
@@ -399,9 +401,13 @@ def _of_batch(
     found = []
     for number, part in zip(batch.begins.tolist(), batch.parts):
         try:
-            found.append(_asked(part.first, parameters, files))
+            asked, scale = _asked(part.first, parameters, files), part.first.scale
+            if asked.windows is not None and asked.windows.at(scale, batch.scale) is None:
+                raise InputError(f"held-karp.windows: times are too large to be kept with {len(str(batch.scale)) - 1} "
+                                 "decimals, as another instance of the batch has; round its costs")
         except InputError as error:
             raise InputError(f"{batch.named(number)}: {error}") from None
+        found.append(asked)
     return tuple(found)
 
 
