@@ -298,8 +298,8 @@ class ToursType(AnswerType):
 
     def edges(self, contents: Contents, number: int | None = None) -> Edges:
         """Refuse, since a batch has no single graph."""
-        raise InputError("a batch has a map and a graph for each instance; choose one with --number N, or export all as "
-                         ".csv")
+        raise InputError("a batch has a map and a graph for each instance; choose one with --number N, or export all "
+                         "as .csv")
 
 
 def _of_files(batch: TspBatch, questions: Questions, answer: Tours) -> dict[str, dict[str, Column]]:

@@ -142,8 +142,9 @@ def test_a_tour_or_a_tree():
     with pytest.raises(InputError, match="stops= asks for a tour, terminals= for a tree; remove one of them"):
         package.solve(network(), stops=["Fair"], terminals=["Mill"], **HERE)
     for asked, what in (({"sources": [1]}, "sources="), ({"queries": [[1, 2]]}, "queries="),
-                        ({"algorithm": "shortest-paths"}, "shortest-paths")):
-        with pytest.raises(InputError, match=f"terminals= asks for a tree, {what} for distances; remove one of them"):
+                        ({"algorithm": "shortest-paths"}, 'algorithm="shortest-paths"')):
+        message = f"terminals= asks for a tree, {what} for distances or paths; remove one of them"
+        with pytest.raises(InputError, match=message):
             package.solve(network(), terminals=["Mill"], **asked, **HERE)
     between = package.solve(network(), terminals=["Mill", "Fair"], sources="terminals", weight="minutes",
                             directed=False, **HERE)
