@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from hpcsolve.algorithms.base import silent
-from hpcsolve.algorithms.held_karp import batch
+from hpcsolve.algorithms.held_karp import ALGORITHM
 from hpcsolve.algorithms.held_karp.bounded.search import Budget
 from hpcsolve.algorithms.held_karp.orders import run as orders
 from hpcsolve.algorithms.held_karp.orders.states import encode
@@ -20,7 +20,8 @@ from hpcsolve.algorithms.held_karp.statement import Parameters, TourStatement
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.questions import TourQuestion
-from hpcsolve.problems.tsp import NO_ARC, TspBatch
+from hpcsolve.problems.rounding import Costs
+from hpcsolve.problems.tsp import NO_ARC, TspBatch, alike_of
 from tests.order_oracle import best_order, random_question
 
 
@@ -35,8 +36,9 @@ def order_tables(device: Device) -> None:
         best = best_order(tsp, question)
         assert (getattr(answer, "cost", None) == best[0] if best else answer.infeasible), (objective, answer, best)
         assert best is None or objective == "finish" or answer.arc_costs.min() == best[0]
-    some = TspBatch("batch", (np.stack([random_question(5, seed, "sum")[0].cost for seed in range(3)]),))
-    answer = batch.run(some, TourQuestion(), device, SerialComm(), silent).answer
+    costs = np.stack([random_question(5, seed, "sum")[0].cost for seed in range(3)])
+    some = TspBatch("batch", (alike_of(Costs(costs, 1), "batch"),))
+    answer = ALGORITHM.solve(some, device, SerialComm(), Parameters()).answer
     best = [best_order(some.instance(number), TourQuestion()) for number in range(3)]
     assert [(c, t) for c, t in zip(answer.costs.tolist(), answer.tours.reshape(3, 5).tolist())] == best, (answer, best)
     pack(device, 1)
