@@ -288,7 +288,7 @@ def test_a_wrong_file_of_a_folder_is_named(hpcsolve: Callable[..., Any], tmp_pat
 
 
 def test_what_cannot_be(tmp_path: Path, device: Device) -> None:
-    with pytest.raises(InputError, match='held-karp.layout: a batch does not take "compact"'):
+    with pytest.raises(InputError, match=r'held-karp\.layout: a batch does not take "compact"'):
         plan_of(held_karp.ALGORITHM, random_batch((2, 5)), Parameters(layout="compact"))
     one_tour = {"count": True, "best": 3, "arcs": True}
     for key, value in one_tour.items():
