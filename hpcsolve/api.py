@@ -214,11 +214,10 @@ class _Given(Source):
         """Return the error that says which arguments ask for something."""
         names = list(graph.vertex_names) or graph.labels.tolist()
         first, last = names[0], names[-1]
-        every = " (of all vertices: stops=list(graph))" if hasattr(self.problem, "is_directed") else ""
         return InputError(
             f"{graph.name} is a graph of {counted(graph.n, 'vertex')} without terminals; say what to find: distances "
             f"from a vertex, sources=[{first!r}], a path, queries=[[{first!r}, {last!r}]], a tree that joins some, "
-            f"terminals=[{first!r}, {last!r}], or a tour, stops=[{first!r}, {last!r}]{every}")
+            f"terminals=[{first!r}, {last!r}], or a tour, stops=[{first!r}, {last!r}]")
 
     def kind(self, keys: Mapping[str, object]) -> str:
         """Return the kind of the problem, which follows from its type, from its options and from the keys."""

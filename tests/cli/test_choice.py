@@ -249,7 +249,7 @@ def test_python_chooses_by_what_is_given():
     assert hpcsolve.solve(matrix, sources=[0], device="cpu").distance.tolist() == far.distance.tolist()
     assert hpcsolve.solve(cost, ants=3, stop={"iterations": 4}, device="cpu").algorithm == "ant-colony"
     with pytest.raises(InputError, match=r"4 vertices without terminals; say what to find: .* sources=\['a'\].* "
-                       r"or a tour, stops=\['a', 'd'\] \(of all vertices: stops=list\(graph\)\)"):
+                       r"or a tour, stops=\['a', 'd'\]"):
         hpcsolve.solve(streets, weight="length", device="cpu")
     with pytest.raises(InputError, match="ndarray is not a graph; give a Graph, a sparse matrix"):
         hpcsolve.solve(cost, sources=[0], device="cpu")
