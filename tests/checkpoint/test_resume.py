@@ -187,7 +187,7 @@ LAYERED = ("batch", "symmetric", "asymmetric", "bounded", "in time", "exact")
 
 def small_batches(monkeypatch):
     """Make many pieces of work out of small problems."""
-    monkeypatch.setattr("hpcsolve.algorithms.held_karp.each.SECONDS_A_PIECE", 0.0)
+    monkeypatch.setattr("hpcsolve.algorithms.held_karp.each.SECONDS_A_ROUND", 0.0)
     monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.engines.single.rows_at_once", lambda *_: 4)
     monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.reductions.SWEEPS_A_BATCH", 1)
     monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.engines.phast.shape_for", lambda *_: Shape(16, 1))
