@@ -227,7 +227,7 @@ def expand(path: str, overrides: Sequence[str] = (), output: str | None = None) 
     base = Path(text.file).parent  # that paths among the values of the file are relative to
     runs = []
     for index, point in enumerate(dict(zip(axes, values)) for values in itertools.product(*axes.values())):
-        name, former = _name(point, _shown), _name(point, _shown_whole)
+        name, former = _name(point), _name(point, whole_paths=True)
         if former != name and os.path.exists(os.path.join(folder, f"{former}.h5")):
             name = former
         file = os.path.join(folder, f"{name}.h5")
@@ -279,24 +279,20 @@ def _require_distinct(key: str, values: Sequence[Any], text: JobText) -> None:
         seen.add(_shown(value))
 
 
-def _name(point: Mapping[str, Any], shown: Callable[[Any], str]) -> str:
+def _name(point: Mapping[str, Any], whole_paths: bool = False) -> str:
     """Return the name of a run. A name that is too long is cut, and ends in a hash of the whole."""
-    name = ",".join(f"{key}={shown(value)}" for key, value in point.items())
+    name = ",".join(f"{key}={_shown(value, whole_paths)}" for key, value in point.items())
     return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 11]}-{_digest(name)}"
 
 
-def _shown(value: Any) -> str:
-    """Return a value as part of a file name, of an absolute path its last part, as `_shown_whole`."""
-    return _shown_whole(value, os.path.basename(value) if isinstance(value, str) and os.path.isabs(value) else None)
+def _shown(value: Any, whole_paths: bool = False) -> str:
+    """Return a value as part of a file name. One that is shortened or altered for that is followed by its hash.
 
-
-def _shown_whole(value: Any, part: str | None = None) -> str:
-    """Return a value, or a part of it, in a file name. What is shortened or altered for that is followed by its hash.
-
-    Earlier versions had whole paths in names, so such files are still found.
+    An absolute path is shortened to its last part, unless `whole_paths`, as in names that earlier versions gave.
     """
     text = value if isinstance(value, str) else value_text(value)
-    plain = re.sub(r"[^\w.+-]+", "-", part or text, flags=re.ASCII).strip("-.")[:60]
+    last = os.path.basename(text) if isinstance(value, str) and os.path.isabs(text) and not whole_paths else ""
+    plain = re.sub(r"[^\w.+-]+", "-", last or text, flags=re.ASCII).strip("-.")[:60]
     return plain if plain == text else f"{plain}-{_digest(text)}".lstrip("-")
 
 

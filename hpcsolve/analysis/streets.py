@@ -1,8 +1,8 @@
-"""The graph behind a result, the streets behind a tour between vertices of a graph, and the tour's way along them.
+"""The graph behind a result, and the way of a tour between its vertices along its streets.
 
-The result has no graph, and of such a tour no way, since its instance is a table of costs. The graph is read again, and
-must have the stops at their places. The way of each leg is found again by a search, which must give the cost of the
-leg.
+A result has no graph, and a tour between vertices no way, since its instance is a table of costs. The graph is read
+again, and must have the stops at their places. The way of each leg is found again by a search, which must give the cost
+of the leg.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from hpcsolve.runner.reading import read_instance
 Points = NDArray[np.float64]
 """Shape (points, 2): longitudes and latitudes, or x and y."""
 LARGEST_NETWORK = 2_000_000
-"""Largest number of vertices of a network that is read for a picture."""
+"""Largest number of vertices of a network that is read again."""
 LARGEST_SEARCH = 20_000_000
 """Vertices times stops up to which the ways are searched: some ten seconds."""
 

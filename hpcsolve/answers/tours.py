@@ -21,7 +21,7 @@ from hpcsolve.parallel.launch import on_rank_0
 from hpcsolve.problems.check_distances import require
 from hpcsolve.problems.questions import TourQuestion, legs
 from hpcsolve.problems.rounding import own_decimal
-from hpcsolve.problems.tsp import NO_ARC, Alike, TspBatch
+from hpcsolve.problems.tsp import NO_ARC, BatchPart, TspBatch
 from hpcsolve.problems.unrounded import Unrounded, slack_of, unrounded_tour
 from hpcsolve.problems.windows import all_day
 from hpcsolve.wording import counted
@@ -107,7 +107,7 @@ class Tours:
         return Tour(cost, self.tours[slice(*self.offset[number : number + 2].tolist())], proven,
                     own(self.dearest_legs), None if proven else own(self.lower_bounds))
 
-    def _plainly_right(self, batch: TspBatch, begin: int, part: Alike, question: TourQuestion) -> NDArray[np.bool_]:
+    def _plainly_right(self, batch: TspBatch, begin: int, part: BatchPart, question: TourQuestion) -> NDArray[np.bool_]:
         """Return of which tours of many alike instances it is plain to see, all at once, that they are right.
 
         That is so where plain sums are asked for. The others are judged one by one, which takes much longer.

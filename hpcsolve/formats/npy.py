@@ -30,7 +30,7 @@ from hpcsolve.formats.files import InputFile, memory_checked, open_file, read_bo
 from hpcsolve.formats.records import require_plausible
 from hpcsolve.problems.graph import Graph, assembled, require_in_range
 from hpcsolve.problems.rounding import BadNumber, Precision, costs_of_table, exact_weights
-from hpcsolve.problems.tsp import NO_ARC, Tsp, TspBatch, alike_of, batch_of, from_matrix, require_common_scale
+from hpcsolve.problems.tsp import NO_ARC, Tsp, TspBatch, batch_of, from_matrix, part_of_costs, require_common_scale
 
 
 def is_npy(content: bytes) -> bool:
@@ -214,7 +214,7 @@ def batch_of_arrays(
         if array.dtype.kind not in "iuf":  # objects would lose their decimals
             raise file.error(f"holds {array.dtype}; it must hold integers or floats")
     made = [array.astype(np.float64) if array.dtype.kind == "f" else array for array in arrays if len(array)]
-    parts = (alike_of(costs_of_table(table, precision, file.name), file.name) for table in made)
+    parts = (part_of_costs(costs_of_table(table, precision, file.name), file.name) for table in made)
     return require_common_scale(TspBatch(file.stem or "batch", tuple(parts)))
 
 

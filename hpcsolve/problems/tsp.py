@@ -305,7 +305,7 @@ def _no_square(given: Any, shape: tuple[int, ...]) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Alike:
+class BatchPart:
     """Instances of a batch that differ in their costs alone.
 
     Attributes
@@ -338,20 +338,20 @@ class Alike:
             rounding = Rounding(rounding.error, lambda index: exact(at * cost.size + index))
         return replace(self.first, matrix=cost, metric="", rounding=rounding)
 
-    def fitted(self, precision: Precision) -> Alike:
+    def fitted(self, precision: Precision) -> BatchPart:
         """Return the instances that an algorithm takes, as `Tsp.fitted`. One unit is for all."""
         if self.tables is None:
-            return Alike(self.first.fitted(precision))
+            return BatchPart(self.first.fitted(precision))
         name = self.first.name
         if self.first.rounding or not precision.rounds(TspBatch(name, (self,))):
             return self
-        return alike_of(Costs(self.tables, self.first.scale).rounded(precision, name), name)
+        return part_of_costs(Costs(self.tables, self.first.scale).rounded(precision, name), name)
 
 
-def alike_of(costs: Costs, name: str) -> Alike:
+def part_of_costs(costs: Costs, name: str) -> BatchPart:
     """Return the instances of costs of shape (instances, n, n), whose cities have the labels 0..n-1."""
     labels = np.arange(costs.values.shape[-1])
-    return Alike(Tsp(name, costs.values[0], labels, costs.scale, rounding=costs.rounding), costs.values)
+    return BatchPart(Tsp(name, costs.values[0], labels, costs.scale, rounding=costs.rounding), costs.values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -367,7 +367,7 @@ class TspBatch:
     """
 
     name: str
-    parts: tuple[Alike, ...]
+    parts: tuple[BatchPart, ...]
     instance_names: tuple[str, ...] = ()
 
     @cached_property
@@ -422,7 +422,7 @@ class TspBatch:
 
 def batch_of(instances: Sequence[Tsp], name: str, instance_names: tuple[str, ...] = ()) -> TspBatch:
     """Return instances of any sizes as a batch. Raises as `require_common_scale`."""
-    return require_common_scale(TspBatch(name, tuple(map(Alike, instances)), instance_names))
+    return require_common_scale(TspBatch(name, tuple(map(BatchPart, instances)), instance_names))
 
 
 def require_common_scale(batch: TspBatch) -> TspBatch:

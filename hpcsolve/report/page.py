@@ -5,7 +5,6 @@ A section is about one result, or about the runs of one job that differ in the s
 
 from __future__ import annotations
 
-import math
 import shlex
 from collections.abc import Iterator, Sequence
 from importlib.resources import files
@@ -20,7 +19,7 @@ from hpcsolve.analysis.plot.canvas import kind_of_answer, number
 from hpcsolve.analysis.plot.run import PHASES, diagnosis
 from hpcsolve.answers import answer_in
 from hpcsolve.answers.reductions import REDUCTIONS
-from hpcsolve.answers.schedule import time_text
+from hpcsolve.answers.schedule import with_clock_times
 from hpcsolve.answers.snaps import place_lines
 from hpcsolve.answers.tour import TOUR
 from hpcsolve.answers.tours import TOURS
@@ -203,17 +202,13 @@ def _details(result: Result) -> Iterator[Markup]:
     if kind == "paths":
         lengths = [len(path) for path in columns["path"]]
         columns = {**{name: columns[name] for name in columns if name != "path"}, "vertices": np.array(lengths)}
-    if kind == TOURS.name and (ends := TOURS.ends(result.contents)) is not None:  # as times of day where they are such
-        found = result.contents.value("solution", "found")
-        texts = {name: np.array([time_text(result.contents, time) if has_tour else ""
-                                 for time, has_tour in zip(times.tolist(), found)])
-                 for name, times in zip(("begin", "end"), ends)}
-        columns = {**columns, **texts}
+    if kind == TOURS.name:
+        columns = with_clock_times(result.contents, columns)
     count = len(next(iter(columns.values())))
     rows = zip(*(column[:MOST_ROWS].tolist() for column in columns.values()))
     # A missing number, such as the cost where there is no tour, is an empty cell.
-    cells = ([value if not isinstance(value, float) else "" if math.isnan(value) else number(value) for value in row]
-             for row in rows)
+    cells = (["" if value is None or value != value else number(value) if isinstance(value, float) else value
+              for value in row] for row in rows)
     shown = table(list(columns), cells, _first(TABLES[kind], count))
     yield shown if kind == TOURS.name else folded(TABLES[kind], shown)
 

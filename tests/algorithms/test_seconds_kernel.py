@@ -17,7 +17,7 @@ from hpcsolve.device.host import HostDevice, HostKernel
 from hpcsolve.problems.generate import generate
 from hpcsolve.problems.generate.graph import power_law_steiner
 from hpcsolve.problems.rounding import Costs
-from hpcsolve.problems.tsp import NO_ARC, TspBatch, alike_of
+from hpcsolve.problems.tsp import NO_ARC, TspBatch, part_of_costs
 from tests.thread_comm import ThreadComm, on_ranks
 
 
@@ -73,7 +73,7 @@ CLOCK = Clock()
 def batch() -> TspBatch:
     costs = np.random.default_rng(1).integers(1, 1000, (30, 7, 7))
     costs[:, range(7), range(7)] = NO_ARC
-    return TspBatch("random", (alike_of(Costs(costs, 1), "random"),))
+    return TspBatch("random", (part_of_costs(Costs(costs, 1), "random"),))
 
 
 def made(kind: str, name: str, **keys: Any) -> Callable[[], Any]:

@@ -21,7 +21,7 @@ from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.questions import TourQuestion
 from hpcsolve.problems.rounding import Costs
-from hpcsolve.problems.tsp import NO_ARC, TspBatch, alike_of
+from hpcsolve.problems.tsp import NO_ARC, TspBatch, part_of_costs
 from tests.order_oracle import best_order, random_question
 
 
@@ -37,7 +37,7 @@ def order_tables(device: Device) -> None:
         assert (getattr(answer, "cost", None) == best[0] if best else answer.infeasible), (objective, answer, best)
         assert best is None or objective == "finish" or answer.arc_costs.min() == best[0]
     costs = np.stack([random_question(5, seed, "sum")[0].cost for seed in range(3)])
-    some = TspBatch("batch", (alike_of(Costs(costs, 1), "batch"),))
+    some = TspBatch("batch", (part_of_costs(Costs(costs, 1), "batch"),))
     answer = ALGORITHM.solve(some, device, SerialComm(), Parameters()).answer
     best = [best_order(some.instance(number), TourQuestion()) for number in range(3)]
     assert [(c, t) for c, t in zip(answer.costs.tolist(), answer.tours.reshape(3, 5).tolist())] == best, (answer, best)

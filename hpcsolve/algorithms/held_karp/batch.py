@@ -11,7 +11,7 @@ from hpcsolve.algorithms.held_karp.problem import NO_PATH as NO_PATHS
 from hpcsolve.algorithms.held_karp.problem import Core, core_of
 from hpcsolve.device.base import Device, DeviceInfo
 from hpcsolve.problems.questions import TourQuestion
-from hpcsolve.problems.tsp import NO_ARC, Alike
+from hpcsolve.problems.tsp import NO_ARC, BatchPart
 
 FILE = "held_karp/batch"
 MOST_CITIES = 15
@@ -22,7 +22,7 @@ PIECE = 8192
 BLOCKS_PER_UNIT = {"cpu": 1, "cuda": 8}
 
 
-def takes(part: Alike, question: TourQuestion) -> NDArray[np.bool_]:
+def takes(part: BatchPart, question: TourQuestion) -> NDArray[np.bool_]:
     """Return for each instance whether the kernel solves it: plain, small, its costs not too far apart for 32 bits."""
     found = np.zeros(part.count, bool)
     if not question.plain or part.first.n > MOST_CITIES:
@@ -44,7 +44,7 @@ def device_bytes(count: int, m: int, info: DeviceInfo) -> int:
     return 4 * (table + count * ((m + 1) ** 2 + m + 1)) + BINOMIAL.nbytes
 
 
-def solved(part: Alike, question: TourQuestion, piece: NDArray[np.int64], device: Device
+def solved(part: BatchPart, question: TourQuestion, piece: NDArray[np.int64], device: Device
            ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Return the costs and the tours of some instances that the kernel takes, -1 in the tours of those without one.
 
@@ -73,7 +73,7 @@ def solved(part: Alike, question: TourQuestion, piece: NDArray[np.int64], device
     return np.where(missing, 0, values), np.where(missing[:, None], np.int32(-1), tours)
 
 
-def _core(part: Alike, question: TourQuestion, piece: NDArray[np.int64] | slice) -> Core:
+def _core(part: BatchPart, question: TourQuestion, piece: NDArray[np.int64] | slice) -> Core:
     return core_of(part.first, question, part.costs()[piece])
 
 

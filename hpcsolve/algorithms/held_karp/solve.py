@@ -54,7 +54,7 @@ from hpcsolve.parallel.launch import on_rank_0
 from hpcsolve.problems.generate.tsp import random_matrix
 from hpcsolve.problems.questions import TourQuestion
 from hpcsolve.problems.rounding import LARGEST_SUM
-from hpcsolve.problems.tsp import Alike, Tsp, TspBatch, batch_of
+from hpcsolve.problems.tsp import BatchPart, Tsp, TspBatch, batch_of
 
 GROUPS = {"layers": LAYERS, "multipliers": MULTIPLIERS}
 LATTICE, BOUNDED = "lattice", "bounded"
@@ -278,7 +278,7 @@ class HeldKarp(Algorithm):
             place, at = batch.place_of(int(np.argmax(stated.by_kernel)))
             part = batch.parts[place]
             costs = part.costs()[stated.by_kernel[batch.begins[place] :][: part.count]][:count]
-            return TspBatch(batch.name, (Alike(part.instance(at), costs),))
+            return TspBatch(batch.name, (BatchPart(part.instance(at), costs),))
 
         kernels, measured, seconds, setup, open_end = 0.0, [], 0.0, 0.0, ""
         if stated.by_kernel.any():
@@ -352,7 +352,7 @@ def _too_long(stated: TourStatement, comm: Comm) -> TooLong | None:
     """Return what clearly takes longer than there is time, or None. Collective."""
     if stated.question.windows is None:
         return None
-    return comm.bcast(too_long(stated.orders) if comm.rank == 0 else None)  # by floats of a library, so on one rank
+    return on_rank_0(comm, lambda: too_long(stated.orders))  # by floats of a library, so on one rank
 
 
 def _with_contradiction(stated: TourStatement, by_bounds: bool, device: Device, comm: Comm, seed: int) -> NoTour:

@@ -76,8 +76,8 @@ def reducer_shapes(
         "first_step": ((len(decays) + 1,), np.dtype(np.uint32)),
         "step": ((steps,), keys.dtype),
         "share": ((steps,), np.dtype(np.uint32)),
-        "first_bucket": ((len(decays) + 1,), np.dtype(np.uint32)),
-        "dropped": ((len(decays) + 1,), np.dtype(np.uint32)),
+        "first_bucket": ((max(1, len(decays)),), np.dtype(np.uint32)),
+        "dropped": ((max(1, len(decays)),), np.dtype(np.uint32)),
         "bucket": ((max(1, buckets),), np.dtype(np.uint32)),
         "opportunities": ((columns if decays else 1,), np.dtype(np.uint64)),
         "summaries": ((parts, entries_of(reduction), width), keys.dtype),
@@ -85,14 +85,18 @@ def reducer_shapes(
 
 
 def bucket_bits(decay: Steps) -> int:
-    """Return how many leading bits of a distance are the number of its bucket: a step has two to four buckets."""
+    """Return how many leading bits of a distance are the number of its bucket: two to four buckets for each step.
+
+    Of many steps they are `MOST_BUCKET_BITS`, and a bucket has several steps.
+    """
     return min(MOST_BUCKET_BITS, len(decay.limits).bit_length() + 1)
 
 
 def buckets_of(step: NDArray[Any], bits: int) -> tuple[int, NDArray[np.uint32]]:
-    """Return how many bits of a key are no part of its bucket, and of each bucket the first step that covers it.
+    """Return how many bits of a key are no part of its bucket, and for each bucket the first step.
 
-    Buckets behind the last step, and one more, have the last step.
+    That is the first one that covers the bucket's least key. Buckets behind the last step, and one more, have the last
+    step.
     """
     last = int(step[-1])
     dropped = max(0, last.bit_length() - bits)
@@ -161,8 +165,8 @@ class Reducer:
         found = [buckets_of(step, bucket_bits(decay)) for step, decay in zip(steps, asked.decays)]
         buckets = [bucket + np.uint32(begin) for begin, (_, bucket) in zip(first, found)]
         return {"first_step": first.astype(np.uint32), "step": np.concatenate(steps), "share": np.concatenate(shares),
-                "first_bucket": np.cumsum([0, *map(len, buckets)]).astype(np.uint32),
-                "dropped": np.array([*(dropped for dropped, _ in found), 0], np.uint32),
+                "first_bucket": np.cumsum([0, *map(len, buckets[:-1])]).astype(np.uint32),
+                "dropped": np.array([dropped for dropped, _ in found], np.uint32),
                 "bucket": np.concatenate(buckets),
                 "opportunities": asked.opportunities[slice(None) if self.order is None else self.order]}
 

@@ -287,11 +287,11 @@ def write_names(
 
 
 def _write_names(
-    axes: Axes, points: Points, kinds: Sequence[Sequence[Any]], marks: Points, lines: Points, all_or_none: bool
+    axes: Axes, points: Points, choices: Sequence[Sequence[Any]], marks: Points, lines: Points, all_or_none: bool
 ) -> int:
-    """Write names where the present layout has room for them, and return how many of the first kind.
+    """Write a text at each point where the present layout has room, and return how many have their first choice.
 
-    `kinds` has names of several kinds for the points, each for those that have none of an earlier kind.
+    `choices` has for each choice the texts of all points. A later one is tried where the earlier ones have no room.
     """
     from matplotlib.collections import LineCollection
     from matplotlib.text import Text
@@ -303,10 +303,10 @@ def _write_names(
     pixel = axes.figure.dpi / 72
     to_pixels = axes.transData.transform
     room = _Room(pixel, np.array(axes.bbox.extents), to_pixels(marks), _dense(to_pixels(lines), 3 * pixel))
-    rings = (1.0, *RINGS) if len(kinds[0]) <= LED_UP_TO else (1.0,)
+    rings = (1.0, *RINGS) if len(choices[0]) <= LED_UP_TO else (1.0,)
     written: dict[int, Text] = {}
     ends, shown = [], 0
-    for kind, names in enumerate(kinds):
+    for choice, names in enumerate(choices):
         for number, (name, point) in enumerate(list(zip(names, points))[:MOST_NAMES]):
             if number in written:
                 continue
@@ -327,7 +327,8 @@ def _write_names(
             text.set_position(((box[:2] - at) / pixel).tolist())
             if not _is_beside(at, box, pixel):
                 ends.append(np.stack([point, axes.transData.inverted().transform(_nearest(at, box))]))
-        shown = shown if kind else len(written)
+        if choice == 0:
+            shown = len(written)
     if ends:
         leaders = LineCollection(ends, colors=BLACK, linewidths=0.5, zorder=1.5, gid="leaders")
         axes.add_collection(leaders, autolim=False)

@@ -21,7 +21,7 @@ from hpcsolve.algorithms.held_karp.lattice.split import split_cities
 from hpcsolve.errors import InputError
 from hpcsolve.problems.generate import generate
 from hpcsolve.problems.rounding import Costs
-from hpcsolve.problems.tsp import NO_ARC, TspBatch, alike_of
+from hpcsolve.problems.tsp import NO_ARC, TspBatch, part_of_costs
 from jobs.benchmarks.ants.instances import read_or_generate
 from jobs.benchmarks.held_karp.peak import min_adds
 from jobs.benchmarks.shortest_paths.graphs import NEW_YORK, read_graph_named
@@ -179,7 +179,7 @@ def _generated(kind: str, name: str, **keys: Any) -> Callable[[], Any]:
 def _batch(n: int, count: int) -> TspBatch:
     costs = np.random.default_rng(1).integers(1, 1000, (count, n, n))
     costs[:, range(n), range(n)] = NO_ARC
-    return TspBatch("random", (alike_of(Costs(costs, 1), "random"),))
+    return TspBatch("random", (part_of_costs(Costs(costs, 1), "random"),))
 
 
 def _cities(name: str) -> Callable[[], Any]:

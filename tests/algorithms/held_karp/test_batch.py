@@ -28,7 +28,7 @@ from hpcsolve.job import load_job
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.questions import TourQuestion
 from hpcsolve.problems.rounding import Costs
-from hpcsolve.problems.tsp import NO_ARC, TspBatch, alike_of, batch_of, from_matrix
+from hpcsolve.problems.tsp import NO_ARC, TspBatch, batch_of, from_matrix, part_of_costs
 from hpcsolve.runner.reading import read_instance
 from hpcsolve.runner.verify import verify_file
 from tests.cli.seen import solution
@@ -51,7 +51,7 @@ def batch_of_arrays(*arrays: np.ndarray) -> TspBatch:
     """Return the batch of arrays of integers, whose diagonals do not count."""
     for array in arrays:
         array[:, range(array.shape[1]), range(array.shape[1])] = NO_ARC
-    return TspBatch("random", tuple(alike_of(Costs(array, 1), "random") for array in arrays))
+    return TspBatch("random", tuple(part_of_costs(Costs(array, 1), "random") for array in arrays))
 
 
 def tours_of(batch: TspBatch, outcome: Outcome) -> list[tuple[int, list[int]] | None]:
