@@ -69,7 +69,8 @@ struct edge_counts {
 };
 // How the population of an area is made and improved.
 struct area_rules {
-  uint32_t population, children, taken, least_percent, idle, depth, threads;
+  uint32_t population, children, taken, least_percent, idle, threads;
+  uint32_t depth, breadth;  // as in k_opt_rules (tours/k_opt.cuh)
 };
 
 // ---- edges ----

@@ -80,8 +80,7 @@ class population {
   }
   // Makes all tours but the first by quick Boruvka, and searches them.
   void make_tours() {
-    const uint32_t breadth = 5 << 4 | 5 << 8 | 3 << 12 | 2 << 16;  // as Rules of algorithms/tours/k_opt.py
-    const k_opt_problem<Costs> problem{costs_, where_, near_, {rules_.depth, breadth}};
+    const k_opt_problem<Costs> problem{costs_, where_, near_, {rules_.depth, rules_.breadth}};
     const k_opt_alone alone;
     vector<uint32_t> words(k_opt_words(where_.n));
     const k_opt_tour t = k_opt_tour_in(words.data(), where_.n);

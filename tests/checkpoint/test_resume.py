@@ -166,7 +166,7 @@ def test_stopped_inside_the_sum_that_bounds_an_end(tmp_path, monkeypatch):
 def test_a_population_that_time_has_made_smaller_goes_on(tmp_path, monkeypatch):
     """No time is left for first tours, so each rank makes one at a time until there are the fewest."""
     monkeypatch.setattr("hpcsolve.checkpoint.checkpoints.SECONDS_BETWEEN", 0.0)
-    monkeypatch.setattr("hpcsolve.algorithms.edge_assembly.population.PART_OF_FIRST_TOURS", 0.0)
+    monkeypatch.setattr("hpcsolve.algorithms.edge_assembly.parameters.SECONDS_OF_FIRST_TOUR", 0.0)
     small_batches(monkeypatch)
     job = Job("edge-assembly", uniform_tsp(80, seed=1), {}, StopCriteria(seconds=1000.0, iterations=4))
     for ranks, tours in ((1, 5), (3, 6)):

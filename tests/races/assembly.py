@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from hpcsolve.algorithms.edge_assembly.first_tours import FirstTours, with_reduced_costs
 from hpcsolve.algorithms.tours.cities import kernel_cities
+from hpcsolve.algorithms.tours.k_opt import Rules
 from hpcsolve.algorithms.tours.near import near_lists, with_clusters
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
@@ -70,7 +71,8 @@ def _areas(host: HostDevice, instance: dict[str, Any], tour: NDArray[np.uint32])
     starts = host.call(AREAS, "edge_assembly_areas", where=instance["where"], tour=tour, most=60, stream=3,
                        members=members)["starts"]
     areas = len(starts) - 1
-    rules = {"population": 3, "children": 30, "taken": 3, "least_percent": 30, "idle": 5, "depth": 5, "threads": 2}
+    rules = {"population": 3, "children": 30, "taken": 3, "least_percent": 30, "idle": 5, "threads": 2,
+             **Rules().arguments()}
     found = host.call(AREAS, "edge_assembly_improve_areas", **instance, rules=rules, entropy=_entropy(3), tour=tour,
                       areas=areas, starts=starts, members=members, streams=np.arange(areas, dtype=np.uint64),
                       gains=np.zeros(areas, np.int64))

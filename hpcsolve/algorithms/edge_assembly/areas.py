@@ -19,6 +19,7 @@ from hpcsolve.algorithms.edge_assembly.first_tours import Tours, stream_words
 from hpcsolve.algorithms.edge_assembly.parameters import AREA, CITIES_A_SHARE, LEAST_PERCENT, TAKEN
 from hpcsolve.algorithms.edge_assembly.population import entropy_table
 from hpcsolve.algorithms.edge_assembly.setting import Found, Keys, Setting
+from hpcsolve.algorithms.tours.k_opt import Rules
 from hpcsolve.algorithms.tours.stop import NO_TOUR
 from hpcsolve.checkpoint.saved import ANY_COUNT, Saved
 from hpcsolve.checkpoint.store import Part, part
@@ -27,9 +28,8 @@ from hpcsolve.wording import counted
 AREAS_FILE = "host/areas"
 LEAST_GAIN = 10_000
 """A search ends with a round that makes the tour shorter by less than 1 / `LEAST_GAIN` of its length."""
-IDLE, DEPTH = 20, 6
-"""Generations without a better tour after which the population of an area goes on to the next stage or ends, and the
-most edges of an exchange."""
+IDLE = 20
+"""Generations without a better tour after which the population of an area goes on to the next stage or ends."""
 NO_KEYS = np.empty(0, np.uint64)
 
 
@@ -166,7 +166,8 @@ class Areas:
         shares = AREA // CITIES_A_SHARE
         rules = {
             "population": self.size, "children": setting.parameters.children * shares, "taken": TAKEN * shares,
-            "least_percent": LEAST_PERCENT, "idle": IDLE, "depth": DEPTH, "threads": setting.host.info.threads,
+            "least_percent": LEAST_PERCENT, "idle": IDLE, "threads": setting.host.info.threads,
+            **Rules().arguments(),
         }
         found = setting.host.call(
             AREAS_FILE, "edge_assembly_improve_areas", **setting.instance(), rules=rules, entropy=self.entropy,

@@ -35,8 +35,6 @@ from hpcsolve.wording import counted
 ASSEMBLY_FILE = "host/edge_assembly"
 IDLE_SINGLE, IDLE_SETS = 10, 50
 """Generations without a better best tour after which children are made of sets, and after which the search ends."""
-PART_OF_FIRST_TOURS = 0.4
-"""Part of the time left to a search in which first tours are made. In the rest a population can converge."""
 ENTROPY_BITS = 20
 SINGLE, SETS = 0, 1
 """Stages: children of single AB-cycles, then of sets of several."""
@@ -197,7 +195,7 @@ class Population:
         limit, stop = self.setting.stop.criteria.seconds, self.setting.stop
         if limit is None or self.setting.parameters.population is not None:
             return False
-        return stop.seconds() - begun > PART_OF_FIRST_TOURS * (limit - begun)
+        return stop.seconds() - begun > self.setting.stated.part_of_first_tours * (limit - begun)
 
     def _own(self, counts: Sequence[int]) -> None:
         """Make this a population of the tours that are made, of which each rank has so many."""

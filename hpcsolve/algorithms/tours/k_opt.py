@@ -28,7 +28,7 @@ Shapes = Mapping[str, tuple[tuple[int, ...], DTypeLike]]
 
 @dataclass(frozen=True)
 class Rules:
-    """How deep the search goes, and how broad.
+    """How deep the search goes, and how broad: by default as suits first tours, of which merging wants many.
 
     Attributes
     ----------
@@ -38,8 +38,8 @@ class Rules:
         With how many items an exchange of one edge, of two edges, .. goes on.
     """
 
-    depth: int = MOST_EDGES
-    breadth: tuple[int, ...] = (5, 5, 3, 2)
+    depth: int = 5
+    breadth: tuple[int, ...] = (5, 5, 3)
 
     def arguments(self) -> dict[str, Argument]:
         """Return the kernels' argument `rules`."""

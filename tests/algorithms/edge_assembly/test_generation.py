@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hpcsolve.algorithms.tours.cities import FORBIDDEN, NONE, kernel_cities
+from hpcsolve.algorithms.tours.k_opt import Rules
 from hpcsolve.algorithms.tours.near import near_lists, with_clusters
 from hpcsolve.device.host import HostDevice
 from hpcsolve.problems.tsp import from_matrix, from_points
@@ -286,8 +287,8 @@ def areas_of(host, cities, tour, most, stream=3):
 def improved(host, tours, members, starts, threads=1, population=5):
     """Return the edges that leave and come in all areas, and what they gain."""
     areas = len(starts) - 1
-    rules = {"population": population, "children": 30, "taken": 3, "least_percent": 30, "idle": 10, "depth": 5,
-             "threads": threads}
+    rules = {"population": population, "children": 30, "taken": 3, "least_percent": 30, "idle": 10, "threads": threads,
+             **Rules().arguments()}
     gains = np.zeros(areas, np.int64)
     found = host.call(AREAS, "edge_assembly_improve_areas", **tours.instance, rules=rules,
                       entropy=entropy_table(population), tour=tours.tours[0], areas=areas,
