@@ -20,7 +20,7 @@ class assembler {
   assembler(const cities &where, const near_lists &near, const Costs &costs)
       : cycles(where.n), where_(where), near_(near), costs_(costs), n_(where.n) {
     a_.resize(2 * (size_t)n_), b_.resize(2 * (size_t)n_), cost_.resize(2 * (size_t)n_);
-    place_.resize(n_), mark_.resize(n_), outside_.resize(near.width);
+    place_.resize(n_), mark_.resize(n_);
   }
   // Takes the tours, and finds their AB-cycles. `order` is A, which `rewrite` changes.
   void take(uint32_t *order, const uint32_t *partner, random_numbers &random) {
@@ -150,7 +150,7 @@ class assembler {
   vector<uint64_t> sorted_;
   vector<uint32_t> rank_, partner_, tour_, sizes_, moved_;
   uint32_t tours_ = 0;
-  vector<uint32_t> mark_, outside_;  // outside_: places in a node's list
+  vector<uint32_t> mark_;
   uint32_t marked_ = 0;
   vector<edge_change> edges_;
 
@@ -227,6 +227,10 @@ class assembler {
   }
   // Joins the smallest tour to another one by the 2-exchange that wins most, and more than `least`. Returns what it wins
   // (joining costs, mostly), or `lost` if there is none.
+  //
+  // Of an exchange that wins more than `least`, one of the two edges that leave is longer than one of those that come,
+  // by more than half of `least`. Only exchanges are looked at in which that is so of the edge that leaves at the node in
+  // whose list the other end of an edge that comes is: those are less than half, and as good tours are found.
   int64_t join_smallest(int64_t least) {
     uint32_t smallest = ~0u;
     for (uint32_t q = 0; q < sizes_.size(); q++)
@@ -237,34 +241,31 @@ class assembler {
         if (tour_[s] == smallest)
           for (int32_t p = low(s); p <= cuts_[s]; p++) use(order_[around(p)]);
     };
-    const uint32_t own = ++marked_;
+    const uint32_t own = ++marked_, *mark = mark_.data(), *link = a_.data();
+    const int32_t *of_link = cost_.data();
     each_node([&](uint32_t c) { mark_[c] = own; });
     int64_t won = least;
     uint32_t c1 = ~0u, d1 = 0, c2 = 0, d2 = 0;
     int32_t added = 0, closes = 0;
     each_node([&](uint32_t c) {
-      const uint32_t *near = near_.near + (size_t)c * near_.width;
-      uint32_t *outside = outside_.data(), count = 0;
-      for (uint32_t q = 0; q < near_.width; q++) outside[count] = q, count += mark_[near[q]] != own;
-      if (!count) return;  // that is so for most nodes
-      const uint32_t *d = &a_[2 * (size_t)c];
+      const uint32_t *near = near_.near + (size_t)c * near_.width, *d = link + 2 * (size_t)c;
+      const int32_t *price = near_.cost + (size_t)c * near_.width;
       int64_t out[2];
-      for (int x = 0; x < 2; x++) out[x] = is_fixed(where_, c, d[x]) ? never : cost_[2 * (size_t)c + x];
-      for (uint32_t i = 0; i < count; i++) {
-        const uint32_t w = near[outside[i]];
-        const int32_t price = near_.cost[(size_t)c * near_.width + outside[i]];
-        const int64_t most = std::max(out[0], out[1]) - price - won;
+      for (int x = 0; x < 2; x++) out[x] = is_fixed(where_, c, d[x]) ? never : of_link[2 * (size_t)c + x];
+      const int64_t far = std::max(out[0], out[1]) - won / 2;
+      uint32_t outside = 0;  // places in the list, a bit each; most nodes have none
+      for (uint32_t q = 0; q < near_.width && price[q] < far; q++) outside |= (uint32_t)(mark[near[q]] != own) << q;
+      for (; outside; outside &= outside - 1) {
+        const uint32_t q = (uint32_t)__builtin_ctz(outside), w = near[q];
         for (int y = 0; y < 2; y++) {
-          const uint32_t z = a_[2 * (size_t)w + y];
+          const uint32_t z = link[2 * (size_t)w + y];
           if (is_fixed(where_, w, z)) continue;
-          const int64_t in = cost_[2 * (size_t)w + y];
-          if (in + most <= 0) continue;
+          const int64_t in = (int64_t)of_link[2 * (size_t)w + y] - price[q];
           for (int x = 0; x < 2; x++) {
-            const int64_t left = in - price + out[x];
-            if (left <= won) continue;
+            if (in + out[x] <= won) continue;
             const int32_t closing = costs_(d[x], z);
-            if (left - closing <= won || closing == forbidden) continue;
-            won = left - closing, c1 = c, d1 = d[x], c2 = w, d2 = z, added = price, closes = closing;
+            if (in + out[x] - closing <= won || closing == forbidden) continue;
+            won = in + out[x] - closing, c1 = c, d1 = d[x], c2 = w, d2 = z, added = price[q], closes = closing;
           }
         }
       }
