@@ -39,7 +39,7 @@ class Rules:
     """
 
     depth: int = 5
-    breadth: tuple[int, ...] = (5, 5, 3)
+    breadth: tuple[int, ...] = (5, 3, 1)
 
     def arguments(self) -> dict[str, Argument]:
         """Return the kernels' argument `rules`."""
