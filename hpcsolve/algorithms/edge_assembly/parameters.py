@@ -33,9 +33,9 @@ FEWEST_TOURS, MOST_TOURS, MOST_ASYMMETRIC, MOST_IN_AREA = 5, 500, 1000, 30
 random costs 500 tours missed the best known cost with one of five seeds, 1000 with none), and of those of an area."""
 SECONDS = 30.0
 """The time for which the population is chosen if there is no time limit."""
-SECONDS_OF_FIRST_TOUR, SECONDS_OF_GENERATIONS = 1.8e-6, 1.3e-7
-"""Seconds on one core, for each city of a tour: until it is a first tour, and then, times the root of the number of
-cities, until its population has converged."""
+SECONDS_OF_FIRST_TOUR, SECONDS_OF_PATCHED_TOUR, SECONDS_OF_GENERATIONS = 1.8e-6, 1.1e-5, 1.3e-7
+"""Seconds on one core, for each city of a tour: until it is a first tour, where costs are symmetric and where they are
+not; and then, times the root of the number of cities, until its population has converged."""
 SECONDS_A_CITY_OF_AREA, SECONDS_OF_START = 1.2e-5, 1.4e-5
 """Seconds on one core, for each city: of a tour of an area in one round, and of the first tour of a large instance."""
 CITIES_A_SHARE = 3000
@@ -151,7 +151,13 @@ class Assembly(Statement):
     @property
     def part_of_first_tours(self) -> float:
         """Part of the time in which first tours are made. In the rest a population of whole tours can converge."""
-        return SECONDS_OF_FIRST_TOUR / (SECONDS_OF_FIRST_TOUR + SECONDS_OF_GENERATIONS * math.sqrt(self.problem.n))
+        return self._seconds_a_city[0] / sum(self._seconds_a_city)
+
+    @property
+    def _seconds_a_city(self) -> tuple[float, float]:
+        """Seconds of a city of a tour: until it is a first tour, and from then on."""
+        first = SECONDS_OF_FIRST_TOUR if self.problem.symmetric else SECONDS_OF_PATCHED_TOUR
+        return first, SECONDS_OF_GENERATIONS * math.sqrt(self.problem.n)
 
     def population(self, criteria: StopCriteria = NO_STOP) -> int:
         """Return the number of tours that are improved together."""
@@ -160,8 +166,7 @@ class Assembly(Statement):
         n, seconds = self.problem.n, criteria.seconds or SECONDS
         if not self.is_large:
             most = MOST_TOURS if self.problem.symmetric else MOST_ASYMMETRIC
-            a_tour = n * (SECONDS_OF_FIRST_TOUR + SECONDS_OF_GENERATIONS * math.sqrt(n))
-            return max(FEWEST_TOURS, min(most, int(seconds / a_tour)))
+            return max(FEWEST_TOURS, min(most, int(seconds / (n * sum(self._seconds_a_city)))))
         if criteria.seconds is None:
             return MOST_IN_AREA
         tours = max(0.0, seconds - SECONDS_OF_START * n) / (SECONDS_A_CITY_OF_AREA * n)  # in a single round
