@@ -36,7 +36,7 @@ SECONDS = 30.0
 SECONDS_OF_FIRST_TOUR, SECONDS_OF_PATCHED_TOUR, SECONDS_OF_GENERATIONS = 1.8e-6, 1.1e-5, 1.3e-7
 """Seconds on one core, for each city of a tour: until it is a first tour, where costs are symmetric and where they are
 not; and then, times the root of the number of cities, until its population has converged."""
-SECONDS_A_CITY_OF_AREA, SECONDS_OF_START = 1.2e-5, 1.4e-5
+SECONDS_A_CITY_OF_AREA, SECONDS_OF_START = 8e-6, 2e-5
 """Seconds on one core, for each city: of a tour of an area in one round, and of the first tour of a large instance."""
 CITIES_A_SHARE = 3000
 """For every so many cities a pair may try `children`, and take `TAKEN`."""
