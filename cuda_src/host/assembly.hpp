@@ -228,9 +228,9 @@ class assembler {
   // Joins the smallest tour to another one by the 2-exchange that wins most, and more than `least`. Returns what it wins
   // (joining costs, mostly), or `lost` if there is none.
   //
-  // Of an exchange that wins more than `least`, one of the two edges that leave is longer than one of those that come,
-  // by more than half of `least`. Only exchanges are looked at in which that is so of the edge that leaves at the node in
-  // whose list the other end of an edge that comes is: those are less than half, and as good tours are found.
+  // An exchange removes c d and w z, and adds c w and d z. If it wins more than `won`, then c d exceeds c w, or w z exceeds
+  // d z, by more than won / 2. Of those in which only w z does, many are left out, since w is too far from c: populations
+  // end as well without them, and sooner.
   int64_t join_smallest(int64_t least) {
     uint32_t smallest = ~0u;
     for (uint32_t q = 0; q < sizes_.size(); q++)
@@ -253,7 +253,7 @@ class assembler {
       int64_t out[2];
       for (int x = 0; x < 2; x++) out[x] = is_fixed(where_, c, d[x]) ? never : of_link[2 * (size_t)c + x];
       const int64_t far = std::max(out[0], out[1]) - won / 2;
-      uint32_t outside = 0;  // places in the list, a bit each; most nodes have none
+      uint32_t outside = 0;  // places in the list of nodes of other tours, a bit each: most nodes have none
       for (uint32_t q = 0; q < near_.width && price[q] < far; q++) outside |= (uint32_t)(mark[near[q]] != own) << q;
       for (; outside; outside &= outside - 1) {
         const uint32_t q = (uint32_t)__builtin_ctz(outside), w = near[q];
