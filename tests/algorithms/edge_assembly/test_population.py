@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from hpcsolve.algorithms.base import StopCriteria
@@ -63,5 +65,5 @@ def test_a_large_instance():
     assert tours(assembly, None) == tours(assembly, 1e9) == MOST_IN_AREA
     assert tours(assembly, 0.001) == FEWEST_TOURS
     counts = [tours(assembly, 0.05 * step) for step in range(1, 200)]
-    drops = [(before, after) for before, after in zip(counts, counts[1:]) if after < before]
+    drops = [(before, after) for before, after in pairwise(counts) if after < before]
     assert drops == [(2 * FEWEST_TOURS - 1, FEWEST_TOURS)], "once: from one round to two"
