@@ -41,7 +41,7 @@ class Rules:
     depth: int = 5
     breadth: tuple[int, ...] = (5, 3, 1)
 
-    def arguments(self) -> dict[str, Argument]:
+    def arguments(self) -> dict[str, int]:
         """Return the kernels' argument `rules`."""
         return {"depth": self.depth, "breadth": sum(width << 4 * count for count, width in enumerate(self.breadth, 1))}
 
