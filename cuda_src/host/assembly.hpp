@@ -1,5 +1,5 @@
 // Children of two tours by edge assembly. A child is tour A, of which some AB-cycles' A edges are replaced by their B
-// edges. What falls apart is joined again by the cheapest 2-exchanges, the smallest tour first.
+// edges. What falls apart is joined again by cheap 2-exchanges, the smallest tour first.
 //
 // Tour A stays an array. A cycle with m edges of A cuts it into m segments, so the tours of a child are found in O(m log m),
 // however long A is. Links and a journal of their changes hold the child; `undo` gives A back, `rewrite` makes the child A.
@@ -131,7 +131,7 @@ class assembler {
     uint32_t node, old, now;
     int32_t old_cost;
   };
-  static constexpr int64_t lost = INT64_MIN, never = -((int64_t)1 << 40);
+  static constexpr int64_t lost = INT64_MIN, never = -((int64_t)1 << 60);
   const cities &where_;
   const near_lists &near_;
   const Costs costs_;
@@ -228,9 +228,10 @@ class assembler {
   // Joins the smallest tour to another one by the 2-exchange that wins most, and more than `least`. Returns what it wins
   // (joining costs, mostly), or `lost` if there is none.
   //
-  // An exchange removes c d and w z, and adds c w and d z. If it wins more than `won`, then c d exceeds c w, or w z exceeds
-  // d z, by more than won / 2. Of those in which only w z does, many are left out, since w is too far from c: populations
-  // end as well without them, and sooner.
+  // An exchange removes the edges c d and w z, and adds c w and d z; c is in the smallest tour, w is not. If it wins more
+  // than `won`, then c d costs more than c w, or w z more than d z, by more than won / 2. If only w z does, w may be too far
+  // from c to be looked at. So some exchanges are missed, and now and then a child: populations end with as good tours
+  // all the same, and sooner.
   int64_t join_smallest(int64_t least) {
     uint32_t smallest = ~0u;
     for (uint32_t q = 0; q < sizes_.size(); q++)

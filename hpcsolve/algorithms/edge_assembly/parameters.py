@@ -33,9 +33,9 @@ FEWEST_TOURS, MOST_TOURS, MOST_ASYMMETRIC, MOST_IN_AREA = 5, 500, 1000, 30
 random costs 500 tours missed the best known cost with one of five seeds, 1000 with none), and of those of an area."""
 SECONDS = 30.0
 """The time for which the population is chosen if there is no time limit."""
-SECONDS_OF_FIRST_TOUR, SECONDS_OF_PATCHED_TOUR, SECONDS_OF_GENERATIONS = 2.4e-6, 1.1e-5, 1.2e-7
-"""Seconds on one core, for each city of a tour: until it is a first tour, where costs are symmetric and where they are
-not; and then, times the root of the number of cities, until its population has converged."""
+SECONDS_OF_FIRST_TOUR, SECONDS_OF_ASYMMETRIC_FIRST_TOUR, SECONDS_OF_GENERATIONS = 2.4e-6, 1.1e-5, 1.2e-7
+"""Seconds on one core for each city of each tour: to make a first tour, with symmetric and with asymmetric costs; and,
+times the root of the number of cities, from then until the population has converged."""
 SECONDS_A_CITY_OF_AREA, SECONDS_OF_START = 8e-6, 2e-5
 """Seconds on one core, for each city: of a tour of an area in one round, and of the first tour of a large instance."""
 CITIES_A_SHARE = 3000
@@ -51,9 +51,9 @@ class Parameters(Table, frozen=True):
     Attributes
     ----------
     population
-        Number of tours that are improved together; by default as many as one core improves to the end within the time
-        limit (30 seconds without one), 5 to 500, or to 1,000 for asymmetric costs. Of more than 12,000 cities: tours in
-        each area of at most 10,000 cities, 5 to 30 by the limit, 30 without one.
+        Number of tours that are improved together; by default about as many, by the number of cities, as one core
+        improves to the end within the time limit (30 seconds without one), 5 to 500, or to 1,000 for asymmetric costs.
+        Of more than 12,000 cities: tours in each area of at most 10,000 cities, 5 to 30 by the limit, 30 without one.
     children
         The most children of a pair of tours that are tried, for each 3,000 cities; those that gain nothing do not
         count.
@@ -150,13 +150,13 @@ class Assembly(Statement):
 
     @property
     def part_of_first_tours(self) -> float:
-        """Part of the time in which first tours are made. In the rest a population of whole tours can converge."""
+        """Part of the time in which first tours are made. In the rest their population can converge."""
         return self._seconds_a_city[0] / sum(self._seconds_a_city)
 
     @property
     def _seconds_a_city(self) -> tuple[float, float]:
-        """Seconds of a city of a tour: until it is a first tour, and from then on."""
-        first = SECONDS_OF_FIRST_TOUR if self.problem.symmetric else SECONDS_OF_PATCHED_TOUR
+        """Seconds for each city of each tour: to make a first tour, and from then on."""
+        first = SECONDS_OF_FIRST_TOUR if self.problem.symmetric else SECONDS_OF_ASYMMETRIC_FIRST_TOUR
         return first, SECONDS_OF_GENERATIONS * math.sqrt(self.problem.n)
 
     def population(self, criteria: StopCriteria = NO_STOP) -> int:

@@ -28,7 +28,7 @@ Shapes = Mapping[str, tuple[tuple[int, ...], DTypeLike]]
 
 @dataclass(frozen=True)
 class Rules:
-    """How deep the search goes, and how broad: by default as suits first tours, of which merging wants many.
+    """How deep the search goes, and how broad. The default is for first tours: many are worth more than good ones.
 
     Attributes
     ----------

@@ -59,7 +59,7 @@ def test_without_a_limit_and_with_a_number_that_is_given():
 
 
 def test_a_large_instance():
-    """Its tours are those of an area. If there is time for few, they are for one round, else for two."""
+    """Its tours are those of an area: for one round, or, from 2 FEWEST_TOURS on, half as many for two."""
     assembly = stated(MOST_WHOLE + 1)
     assert assembly.is_large and not stated(MOST_WHOLE).is_large
     assert tours(assembly, None) == tours(assembly, 1e9) == MOST_IN_AREA
