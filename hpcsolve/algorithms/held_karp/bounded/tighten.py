@@ -66,7 +66,7 @@ DESCENT_ROUNDS = 4
 """Kicks of each of these orders, each followed by local search."""
 LONGEST = 3
 """The longest segment that a move takes elsewhere if the costs of all places are proportional."""
-POPULATION = 30
+POPULATION = 60
 """Tours of the first population."""
 
 
