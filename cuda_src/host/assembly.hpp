@@ -242,26 +242,26 @@ class assembler {
         if (tour_[s] == smallest)
           for (int32_t p = low(s); p <= cuts_[s]; p++) use(order_[around(p)]);
     };
-    const uint32_t own = ++marked_, *mark = mark_.data(), *link = a_.data();
-    const int32_t *of_link = cost_.data();
+    const uint32_t own = ++marked_, *mark = mark_.data(), *neighbours = a_.data();
+    const int32_t *link_cost = cost_.data();
     each_node([&](uint32_t c) { mark_[c] = own; });
     int64_t won = least;
     uint32_t c1 = ~0u, d1 = 0, c2 = 0, d2 = 0;
     int32_t added = 0, closes = 0;
     each_node([&](uint32_t c) {
-      const uint32_t *near = near_.near + (size_t)c * near_.width, *d = link + 2 * (size_t)c;
+      const uint32_t *near = near_.near + (size_t)c * near_.width, *d = neighbours + 2 * (size_t)c;
       const int32_t *price = near_.cost + (size_t)c * near_.width;
       int64_t out[2];
-      for (int x = 0; x < 2; x++) out[x] = is_fixed(where_, c, d[x]) ? never : of_link[2 * (size_t)c + x];
+      for (int x = 0; x < 2; x++) out[x] = is_fixed(where_, c, d[x]) ? never : link_cost[2 * (size_t)c + x];
       const int64_t far = std::max(out[0], out[1]) - won / 2;
       uint32_t outside = 0;  // places in the list of nodes of other tours, a bit each: most nodes have none
       for (uint32_t q = 0; q < near_.width && price[q] < far; q++) outside |= (uint32_t)(mark[near[q]] != own) << q;
       for (; outside; outside &= outside - 1) {
         const uint32_t q = (uint32_t)__builtin_ctz(outside), w = near[q];
         for (int y = 0; y < 2; y++) {
-          const uint32_t z = link[2 * (size_t)w + y];
+          const uint32_t z = neighbours[2 * (size_t)w + y];
           if (is_fixed(where_, w, z)) continue;
-          const int64_t in = (int64_t)of_link[2 * (size_t)w + y] - price[q];
+          const int64_t in = (int64_t)link_cost[2 * (size_t)w + y] - price[q];
           for (int x = 0; x < 2; x++) {
             if (in + out[x] <= won) continue;
             const int32_t closing = costs_(d[x], z);

@@ -34,8 +34,8 @@ random costs 500 tours missed the best known cost with one of five seeds, 1000 w
 SECONDS = 30.0
 """The time for which the population is chosen if there is no time limit."""
 SECONDS_OF_FIRST_TOUR, SECONDS_OF_ASYMMETRIC_FIRST_TOUR, SECONDS_OF_GENERATIONS = 2.4e-6, 1.1e-5, 1.2e-7
-"""Seconds on one core for each city of each tour: to make a first tour, with symmetric and with asymmetric costs; and,
-times the root of the number of cities, from then until the population has converged."""
+"""Seconds on one core for each city of each tour: to make a first tour with symmetric costs, and with asymmetric ones.
+The third, times the root of the number of cities, is from then until the population has converged."""
 SECONDS_A_CITY_OF_AREA, SECONDS_OF_START = 8e-6, 2e-5
 """Seconds on one core, for each city: of a tour of an area in one round, and of the first tour of a large instance."""
 CITIES_A_SHARE = 3000
