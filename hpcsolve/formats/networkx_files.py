@@ -12,7 +12,6 @@ import io
 import json
 import re
 import warnings
-import xml.etree.ElementTree as xml
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import ModuleType
@@ -151,6 +150,8 @@ def _read(
 
     `asked` is whether it is directed by the job, `stated` whether the file itself says if it is.
     """
+    import xml.etree.ElementTree as xml
+
     networkx = require_networkx("reading this format", file.name)
     try:
         with warnings.catch_warnings():

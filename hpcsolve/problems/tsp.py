@@ -116,6 +116,17 @@ class Tsp:
         if known is not None or self.coordinates is None:
             costs: NDArray[np.int64] = self.cost[begin, end]
             return costs
+        if begin.shape != end.shape or begin.ndim != 1:
+            return self._measured(begin, end)
+        costs = np.empty(len(begin), np.int64)  # in parts, since computing takes many times their memory
+        for first in range(0, len(begin), _BLOCK_ENTRIES):
+            some = slice(first, first + _BLOCK_ENTRIES)
+            costs[some] = self._measured(begin[some], end[some])
+        return costs
+
+    def _measured(self, begin: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the costs from cities to cities by their coordinates."""
+        assert self.coordinates is not None
         distances = METRICS[self.metric](self.coordinates[begin], self.coordinates[end])
         return np.where(begin == end, NO_ARC, distances.astype(np.int64))
 

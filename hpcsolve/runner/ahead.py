@@ -101,15 +101,16 @@ def build_files(files: Sequence[str], device: str, cores: Mapping[str, bool], sa
         build.build(code)
         done.append(code)
 
-    at_once = max(1, min(MOST_COMPILERS, len(os.sched_getaffinity(0)), len(missing)))
     if missing:
+        at_once = max(1, min(MOST_COMPILERS, len(os.sched_getaffinity(0)), len(missing)))
         aside = "" if all(code.architecture for code in missing) else build.why_none_shipped()
         reason = f"; the wheel's own kernels are not taken: {aside}" if aside else ""
         damaged = [code.file for code in missing if code.is_damaged_in_wheel()]
         reason += f"; damaged in the wheel, install hpcsolve again: {', '.join(damaged)}" if damaged else ""
         say(f"build:  {_compiling(missing, at_once)}{reason}")
-    with heartbeat(say, lambda seconds: f"build:  {len(done)} of {len(missing)} compiled after {duration(seconds)}"):
-        compile_all(build_one, missing, at_once)
+        so_far = f"of {len(missing)} compiled after"
+        with heartbeat(say, lambda seconds: f"build:  {len(done)} {so_far} {duration(seconds)}"):
+            compile_all(build_one, missing, at_once)
     for code in codes:
         build.build(code)  # kept in this process for the device, which may not start a compiler after MPI_Init
     if not architectures or device.lower() == "auto":

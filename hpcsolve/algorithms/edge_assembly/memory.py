@@ -130,7 +130,7 @@ def need_of(kind: Kind, n: int, size: int, own: int, info: DeviceInfo) -> Need:
     phases = (
         (0, renumbering, 0), (0, reducing, 0), (0, bounding, bound), (0, proof + 8 * NEAR * nodes + longer, longer),
         (scratch, lists + proof + tours + made, first), (scratch + uploaded, lists + proof + tours + made, 0),
-        (scratch, lists + proof + tours + beside, working),
+        (scratch, lists + proof + tours + beside, 0), (0, lists + proof + tours + beside, working),
     )  # of each: what the device holds, arrays of Python, and what a function of the host holds
     device = max(held + function for held, _, function in phases)
     whole = cities + max(held + arrays + function for held, arrays, function in phases)

@@ -64,6 +64,8 @@ class Progress:
         """Search until a stop criterion is met. Collective."""
         search, stop, started, last = self.search, self.setting.stop, time.perf_counter(), False
         while not last:
+            if search.number >= 0:
+                self.setting.first.close()
             for best, words in search.work():
                 stop.nbytes = search.nbytes
                 number = max(0, search.number)

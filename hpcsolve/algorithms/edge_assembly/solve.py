@@ -7,8 +7,6 @@ from functools import partial
 from typing import Any, ClassVar
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import (
     NO_STOP,
@@ -23,7 +21,7 @@ from hpcsolve.algorithms.base import (
 from hpcsolve.algorithms.edge_assembly import memory
 from hpcsolve.algorithms.edge_assembly.areas import AREAS_FILE, Areas
 from hpcsolve.algorithms.edge_assembly.few import best_of_few
-from hpcsolve.algorithms.edge_assembly.first_tours import FIRST_TOUR_FILE, FirstTours, Tours, with_reduced_costs
+from hpcsolve.algorithms.edge_assembly.first_tours import FIRST_TOUR_FILE, FirstTours, with_reduced_costs
 from hpcsolve.algorithms.edge_assembly.outcome import HISTORY, Progress, bounded
 from hpcsolve.algorithms.edge_assembly.parameters import MOST_WHOLE, Assembly, Parameters, statement
 from hpcsolve.algorithms.edge_assembly.population import ASSEMBLY_FILE, Population
@@ -41,6 +39,7 @@ from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
 from hpcsolve.device.host import HostDevice, on_host
 from hpcsolve.device.select import on_all_ranks
+from hpcsolve.memory import give_back_freed_memory
 from hpcsolve.parallel.comm import Comm, SerialComm, even_shares
 from hpcsolve.parallel.launch import on_rank_0
 from hpcsolve.problems.tsp import Tsp
@@ -135,22 +134,24 @@ class EdgeAssembly(Algorithm):
             size = stated.population(criteria)
             given = None if stated.given is None else cities.nodes_of(stated.given[None])[0]
             own = 1 if stated.is_large else len(even_shares(size, comm.size)[comm.rank])
-            improver = Improver(host if stated.is_large else device, cities, lists, own)
-            first = FirstTours(host, cities, lists, seed, improver.improve)
-            setting = Setting(stated, cities, lists, host, comm, seed, stop, report, first, improver.tours_at_once,
-                              given)
+            improving = host if stated.is_large else device
+            k_opt = KOpt.of_nodes(improving, cities, lists, memory.blocks_at_once(improving.info, own))
+            first = FirstTours(host, cities, lists, seed, k_opt.improved, k_opt.close)
+            at_once = memory.tours_at_once(improving.info, own, cities.nodes)
+            setting = Setting(stated, cities, lists, host, comm, seed, stop, report, first, at_once, given)
             search: Search = Areas(setting, size) if stated.is_large else Population(setting, size)
             stop.unit = search.unit
             progress = Progress(setting, search)
             report(0.0)
             if (saved := checkpoints.saved) is not None:
                 on_all_ranks(comm, partial(progress.resume, saved))
+            give_back_freed_memory()  # what reading and the lists have left
             progress.run()
-            improver.close()
+            k_opt.close()
             iterations = max(0, search.number - progress.begun)
             rank = {"operations": own * stated.problem.n * iterations, "seconds_wait": stop.seconds_wait}
             outcome = progress.outcome(rank)
-            del lists, improver, first, setting, search, progress  # which have as many bytes as the lists of the bound
+            del lists, k_opt, first, setting, search, progress  # which have as many bytes as the lists of the bound
             if parameters.bound and not early and stop.complete:
                 bound = self._bound(stated, cities, device, comm)
                 stop.bound = comm.bcast(None if bound is None else bound.value)
@@ -183,26 +184,3 @@ def _lists(stated: Assembly, host: HostDevice, cities: Cities) -> NearLists:
     """Return the candidate lists. Large instances have none between clusters."""
     lists = near_lists(host, cities, memory.NEAR, A_QUADRANT)
     return lists if stated.is_large else with_clusters(host, cities, lists)
-
-
-class Improver:
-    """The search by k-exchanges of the first tours on a device.
-
-    Attributes
-    ----------
-    tours_at_once
-        Tours that are made before the ranks agree on whether to go on.
-    """
-
-    def __init__(self, device: Device, cities: Cities, lists: NearLists, own: int) -> None:
-        self.tours_at_once = memory.tours_at_once(device.info, own, cities.nodes)
-        blocks = memory.blocks_at_once(device.info, own)
-        self.search = KOpt.of_nodes(device, cities, lists, blocks)
-
-    def improve(self, tours: Tours) -> NDArray[np.int64]:
-        """Improve tours in place, and return their lengths."""
-        return self.search.improved(tours)
-
-    def close(self) -> None:
-        """Give the device's memory back."""
-        self.search.close()
