@@ -17,9 +17,11 @@ from hpcsolve.parallel.interrupts import STOPPING
 from hpcsolve.parallel.launch import on_rank_0
 from hpcsolve.runner.ahead import build_for, prepare_run, terms_of
 from hpcsolve.runner.conclude import Finished
+from hpcsolve.runner.forecast import forecast
 from hpcsolve.runner.planned import PlannedRun, plan_run
 from hpcsolve.runner.reading import reporting_progress
 from hpcsolve.runner.run import CheckpointOptions, run_job
+from hpcsolve.sweep import require_one_job
 from hpcsolve.wording import show
 
 
@@ -92,8 +94,6 @@ def prepared_job(
     way_out
         What to do with a file that has several values for a key, which is refused.
     """
-    from hpcsolve.sweep import require_one_job
-
     require_one_job(options.job, options.set, way_out)
     job = load_job(options.job, options.set, output=vars(options).get("output"), device=options.device)
     return job, prepare_run(job, say)
@@ -118,8 +118,6 @@ def open_log(comm: Comm, options: argparse.Namespace) -> Log:
 
 def do_estimate(options: argparse.Namespace) -> Steps:
     """Print what a job would need."""
-    from hpcsolve.runner.forecast import forecast
-
     job, seconds_build = prepared_job(options, show_on_rank_0(options.json), "estimate one of them, as in --set seed=1")
     comm = yield None
 

@@ -11,6 +11,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
@@ -175,8 +176,6 @@ def compile_all(compile_one: Callable[[T], object], items: Iterable[T], at_once:
 
     When one raises an exception, or a signal raises one in this thread, all compilers are ended before it is passed on.
     """
-    from concurrent.futures import ThreadPoolExecutor
-
     # An event for each call, which stays set: where a signal comes while the pool starts a thread, the pool does not
     # know of this thread and does not wait for it.
     ended = threading.Event()

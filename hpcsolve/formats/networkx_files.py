@@ -12,6 +12,7 @@ import io
 import json
 import re
 import warnings
+import xml.etree.ElementTree as xml
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import ModuleType
@@ -150,8 +151,6 @@ def _read(
 
     `asked` is whether it is directed by the job, `stated` whether the file itself says if it is.
     """
-    import xml.etree.ElementTree as xml
-
     networkx = require_networkx("reading this format", file.name)
     try:
         with warnings.catch_warnings():

@@ -108,8 +108,9 @@ def build_files(files: Sequence[str], device: str, cores: Mapping[str, bool], sa
         damaged = [code.file for code in missing if code.is_damaged_in_wheel()]
         reason += f"; damaged in the wheel, install hpcsolve again: {', '.join(damaged)}" if damaged else ""
         say(f"build:  {_compiling(missing, at_once)}{reason}")
-        so_far = f"of {len(missing)} compiled after"
-        with heartbeat(say, lambda seconds: f"build:  {len(done)} {so_far} {duration(seconds)}"):
+        with heartbeat(
+            say, lambda seconds: f"build:  {len(done)} of {len(missing)} compiled after {duration(seconds)}"
+        ):
             compile_all(build_one, missing, at_once)
     for code in codes:
         build.build(code)  # kept in this process for the device, which may not start a compiler after MPI_Init

@@ -51,10 +51,6 @@ def with_reduced_costs(host: HostDevice, cities: Cities) -> Cities:
     return cities.with_reduced_costs(rows, columns, solution)
 
 
-def _nothing_to_close() -> None:
-    pass
-
-
 @dataclass(frozen=True)
 class FirstTours:
     """Makes first tours, each by random numbers of its own number, and improves them by k-exchanges.
@@ -64,7 +60,7 @@ class FirstTours:
     improve
         Improves tours in place by k-exchanges, and returns their lengths.
     close
-        Gives back the memory that improving takes.
+        Frees the memory that improving takes, when no tour is left to improve.
     """
 
     host: HostDevice
@@ -72,7 +68,7 @@ class FirstTours:
     lists: NearLists
     seed: int
     improve: Callable[[Tours], NDArray[np.int64]]
-    close: Callable[[], None] = _nothing_to_close
+    close: Callable[[], None]
 
     def improved(self, numbers: Sequence[int], given: Tours | None = None) -> tuple[Tours, NDArray[np.int64]]:
         """Return tours that are improved by k-exchanges, and their lengths.

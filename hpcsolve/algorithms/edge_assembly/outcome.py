@@ -65,7 +65,7 @@ class Progress:
         search, stop, started, last = self.search, self.setting.stop, time.perf_counter(), False
         while not last:
             if search.number >= 0:
-                self.setting.first.close()
+                self.setting.first.close()  # all first tours are made
             for best, words in search.work():
                 stop.nbytes = search.nbytes
                 number = max(0, search.number)

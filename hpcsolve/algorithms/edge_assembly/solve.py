@@ -134,10 +134,10 @@ class EdgeAssembly(Algorithm):
             size = stated.population(criteria)
             given = None if stated.given is None else cities.nodes_of(stated.given[None])[0]
             own = 1 if stated.is_large else len(even_shares(size, comm.size)[comm.rank])
-            improving = host if stated.is_large else device
-            k_opt = KOpt.of_nodes(improving, cities, lists, memory.blocks_at_once(improving.info, own))
+            k_opt_device = host if stated.is_large else device
+            k_opt = KOpt.of_nodes(k_opt_device, cities, lists, memory.blocks_at_once(k_opt_device.info, own))
             first = FirstTours(host, cities, lists, seed, k_opt.improved, k_opt.close)
-            at_once = memory.tours_at_once(improving.info, own, cities.nodes)
+            at_once = memory.tours_at_once(k_opt_device.info, own, cities.nodes)
             setting = Setting(stated, cities, lists, host, comm, seed, stop, report, first, at_once, given)
             search: Search = Areas(setting, size) if stated.is_large else Population(setting, size)
             stop.unit = search.unit

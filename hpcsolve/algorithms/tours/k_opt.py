@@ -127,9 +127,9 @@ class KOpt:
         return lengths
 
     def close(self) -> None:
-        """Free the scratch, and what `of_nodes` has allocated."""
-        for buffer in self.buffers:
-            buffer.free()
+        """Free the scratch, and what `of_nodes` has allocated. A second call does nothing."""
+        while self.buffers:
+            self.buffers.pop().free()
 
 
 def threads_for(blocks: int, info: DeviceInfo) -> int:

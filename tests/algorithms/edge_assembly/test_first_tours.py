@@ -20,7 +20,7 @@ def random_costs(n, high=1000, seed=1):
 
 def first_tours(host, costs, seed=1, **asked):
     cities = with_reduced_costs(host, kernel_cities(from_matrix(costs), **asked))
-    return FirstTours(host, cities, near_lists(host, cities, 6, 1), seed, cities.costs_of)
+    return FirstTours(host, cities, near_lists(host, cities, 6, 1), seed, cities.costs_of, lambda: None)
 
 
 @pytest.fixture
