@@ -29,6 +29,7 @@ instance = { generate = "uniform-tsp", n = 30 }
 seed = "1..5"
 device = "cpu"
 threads = 1
+ant-colony.bound = false
 [stop]
 seconds = 1.5
 """
