@@ -106,10 +106,9 @@ FUNCTION edge_assembly_improve_areas(cities where, near_lists near, area_rules r
     own.cut_out_lists(near, area_of.data(), (uint32_t)a, local.data());
     with_costs(own.where, [&](const auto &costs) {
       population<std::decay_t<decltype(costs)>> all(own.where, own.near, costs, rules, entropy, own.tour, streams[a]);
-      const int64_t before = all.lengths[0];
       all.improve();
       const uint32_t best = all.best();
-      gains[a] = before - all.lengths[best];
+      gains[a] = all.given_length - all.lengths[best];
       if (gains[a] <= 0) return;
       links old_links(2 * (size_t)own.where.n), new_links(2 * (size_t)own.where.n);
       link_up(own.where.n, own.tour.data(), old_links), link_up(own.where.n, all.tour(best), new_links);

@@ -34,8 +34,9 @@
 //       result<uint64_t> &starts)
 //
 //   // Improves a population in each of `areas` areas (members, starts as above; any part of them), whose first member is
-//   // the tour inside the area, with the tour outside held. streams, gains (areas,). The edges that leave and come,
-//   // disjoint over areas; all areas together may leave several tours.
+//   // the tour inside the area, with the tour outside held. If that is the only member, it is improved by k-exchanges.
+//   // streams, gains (areas,). The edges that leave and come, disjoint over areas; all areas together may leave several
+//   // tours.
 //   edge_assembly_improve_areas(cities where, near_lists near, area_rules rules, const int64_t *entropy,
 //       const uint32_t *tour, uint32_t areas, const uint64_t *starts, const uint32_t *members, const uint64_t *streams,
 //       int64_t *gains, result<uint64_t> &removed, result<uint64_t> &added)

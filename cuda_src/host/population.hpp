@@ -10,8 +10,9 @@ class population {
  public:
   vector<uint32_t> tours;  // (rules.population, n)
   vector<int64_t> lengths;
+  int64_t given_length;
 
-  // The first member is `given`.
+  // The first member is `given`. If it is the only one, it is improved by k-exchanges.
   population(const cities &where, const near_lists &near, const Costs &costs, const area_rules &rules,
              const int64_t *entropy, const vector<uint32_t> &given, uint64_t stream)
       : tours((size_t)rules.population * where.n),
@@ -23,10 +24,14 @@ class population {
         entropy_(entropy),
         random_(stream) {
     std::copy(given.begin(), given.end(), tours.begin());
-    make_tours();
-    vector<uint64_t> keys;
-    for (uint32_t p = 0; p < rules.population; p++) lengths[p] = length_of(tour(p)), add_keys(tour(p), keys);
-    edges_.add(keys, 1);
+    given_length = length_of(tour(0));
+    if (rules.population == 1) {
+      search_from(0, [&](uint32_t *order) { std::copy(given.begin(), given.end(), order); });
+    } else {
+      first_tour first(where, near);
+      search_from(1, [&](uint32_t *order) { first.construct(random_, order); });
+    }
+    for (uint32_t p = 0; p < rules.population; p++) lengths[p] = length_of(tour(p));
   }
   const uint32_t *tour(uint32_t p) const { return tours.data() + (size_t)p * where_.n; }
   uint32_t best() const { return (uint32_t)(std::min_element(lengths.begin(), lengths.end()) - lengths.begin()); }
@@ -34,6 +39,8 @@ class population {
   // Generations until all tours are equally long, or sets of AB-cycles do not help any more.
   void improve() {
     const uint32_t size = rules_.population;
+    if (are_equally_long()) return;
+    count_edges();
     assembly_rules rules{size, 0, rules_.children, rules_.taken, rules_.least_percent, 1};
     vector<uint32_t> ring(size), before;
     for (; rules.stage < 2; rules.stage++) {
@@ -75,19 +82,23 @@ class population {
     for (uint32_t i = 1; i < where_.n; i++) length += costs_(order[i - 1], order[i]);
     return length;
   }
-  void add_keys(const uint32_t *order, vector<uint64_t> &keys) const {
-    for (uint32_t i = 0; i < where_.n; i++) keys.push_back(edge_key(order[i], order[i + 1 == where_.n ? 0 : i + 1]));
+  void count_edges() {
+    vector<uint64_t> keys;
+    for (uint32_t p = 0; p < rules_.population; p++)
+      for (uint32_t i = 0; i < where_.n; i++)
+        keys.push_back(edge_key(tour(p)[i], tour(p)[i + 1 == where_.n ? 0 : i + 1]));
+    edges_.add(keys, 1);
   }
-  // Makes all tours but the first by quick Boruvka, and searches them.
-  void make_tours() {
+  // Makes the members from the `first` one on: each as construct(order) writes it, improved by k-exchanges.
+  template <class Construct>
+  void search_from(uint32_t first, const Construct &construct) {
     const k_opt_problem<Costs> problem{costs_, where_, near_, {rules_.depth, rules_.breadth}};
     const k_opt_alone alone;
     vector<uint32_t> words(k_opt_words(where_.n));
     const k_opt_tour t = k_opt_tour_in(words.data(), where_.n);
     k_opt_shared<k_opt_alone> shared;
-    first_tour first(where_, near_);
-    for (uint32_t p = 1; p < rules_.population; p++) {
-      first.construct(random_, t.order);
+    for (uint32_t p = first; p < rules_.population; p++) {
+      construct(t.order);
       k_opt_begin(problem, t, shared, [](uint32_t) { return true; }, alone);
       k_opt_search(problem, t, shared, alone);
       std::copy(t.order, t.order + where_.n, tours.begin() + (size_t)p * where_.n);

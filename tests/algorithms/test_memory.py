@@ -41,7 +41,7 @@ JOBS = {
     "many tours": ("edge-assembly", ("uniform-tsp", {"n": 1500}), {"population": 300, "bound": False}),
     "tours and a bound": ("edge-assembly", ("clustered-tsp", {"n": 5000}), {"population": 10}),
     "paired tours": ("edge-assembly", None, {"population": 40, "bound": False}),  # _one_way_streets
-    "areas": ("edge-assembly", ("uniform-tsp", {"n": 30000}), {"population": 6, "bound": False}),
+    "areas": ("edge-assembly", ("uniform-tsp", {"n": 60000}), {"population": 6, "bound": False}),
     "areas and a bound": ("edge-assembly", ("uniform-tsp", {"n": 20000}), {"population": 3}),
     "rows": ("shortest-paths", ROADS, {**MANY}),
     "predecessors": ("shortest-paths", ROADS, {**MANY, "predecessors": True}),

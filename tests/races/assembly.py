@@ -28,7 +28,7 @@ def edge_assembly(device: Device) -> None:
         cities = with_reduced_costs(host, kernel_cities(tsp, [(1, 2)]))
         lists = with_clusters(host, cities, near_lists(host, cities, 6, 1))
         instance = {"where": cities.arguments(), "near": lists.arguments()}
-        first = FirstTours(host, cities, lists, 1, cities.costs_of, lambda: None)
+        first = FirstTours(host, cities, lists, 1, host, 1)
         tours = first.by_boruvka([0, 1]) if cities.assigned is None else first.patched([0, 1])
         tours = np.concatenate([tours, first.by_boruvka([2, 3])])
         before = cities.costs_of(tours)

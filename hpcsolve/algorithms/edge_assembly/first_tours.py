@@ -10,7 +10,7 @@ improved, and patched ones are taken if theirs exceeds the solution by less than
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,8 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.tours.cities import LARGEST_COST, Cities
+from hpcsolve.algorithms.tours.k_opt import KOpt
 from hpcsolve.algorithms.tours.near import NearLists
 from hpcsolve.algorithms.tours.one_tree import ASSIGNMENT_FILE, MOST_ASSIGNED, solved_assignment
+from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 
 Tours = NDArray[np.uint32]
@@ -57,18 +59,18 @@ class FirstTours:
 
     Attributes
     ----------
-    improve
-        Improves tours in place by k-exchanges, and returns their lengths.
-    close
-        Frees the memory that improving takes, when no tour is left to improve.
+    host
+        Makes them.
+    device, blocks
+        Improves them, so many at a time.
     """
 
     host: HostDevice
     cities: Cities
     lists: NearLists
     seed: int
-    improve: Callable[[Tours], NDArray[np.int64]]
-    close: Callable[[], None]
+    device: Device
+    blocks: int
 
     def improved(self, numbers: Sequence[int], given: Tours | None = None) -> tuple[Tours, NDArray[np.int64]]:
         """Return tours that are improved by k-exchanges, and their lengths.
@@ -79,6 +81,15 @@ class FirstTours:
         if given is not None and 0 in numbers:
             tours[numbers.index(0)] = given
         return tours, self.improve(tours)
+
+    def improve(self, tours: Tours) -> NDArray[np.int64]:
+        """Improve tours in place by k-exchanges, and return their lengths."""
+        return self._k_opt.improved(tours)
+
+    def close(self) -> None:
+        """Free the memory that improving takes, when no tour is left to improve."""
+        if "_k_opt" in vars(self):
+            self._k_opt.close()
 
     def by_boruvka(self, numbers: Sequence[int]) -> Tours:
         """Return tours by quick Boruvka with the nodes in a random order."""
@@ -103,6 +114,11 @@ class FirstTours:
             return False
         patched, constructed = (self.improve(way([0]))[0] for way in (self.patched, self.by_boruvka))
         return bool(2 * patched < constructed)
+
+    @cached_property
+    def _k_opt(self) -> KOpt:
+        """The search, which has memory from the first tour that is improved on."""
+        return KOpt.of_nodes(self.device, self.cities, self.lists, self.blocks)
 
     def _empty(self, numbers: Sequence[int]) -> Tours:
         return np.empty((len(numbers), self.cities.nodes), np.uint32)

@@ -28,7 +28,7 @@ from hpcsolve.algorithms.edge_assembly.population import ASSEMBLY_FILE, Populati
 from hpcsolve.algorithms.edge_assembly.setting import Search, Setting
 from hpcsolve.algorithms.tours import one_tree
 from hpcsolve.algorithms.tours.cities import LARGEST_COST, Cities
-from hpcsolve.algorithms.tours.k_opt import K_OPT_FILE, KOpt
+from hpcsolve.algorithms.tours.k_opt import K_OPT_FILE
 from hpcsolve.algorithms.tours.near import CLUSTERS_FILE, NEAR_FILE, NearLists, near_lists, with_clusters
 from hpcsolve.algorithms.tours.one_tree import TourBound
 from hpcsolve.algorithms.tours.stop import SearchStop
@@ -134,10 +134,9 @@ class EdgeAssembly(Algorithm):
             size = stated.population(criteria)
             given = None if stated.given is None else cities.nodes_of(stated.given[None])[0]
             own = 1 if stated.is_large else len(even_shares(size, comm.size)[comm.rank])
-            k_opt_device = host if stated.is_large else device
-            k_opt = KOpt.of_nodes(k_opt_device, cities, lists, memory.blocks_at_once(k_opt_device.info, own))
-            first = FirstTours(host, cities, lists, seed, k_opt.improved, k_opt.close)
-            at_once = memory.tours_at_once(k_opt_device.info, own, cities.nodes)
+            improves = host if stated.is_large else device
+            first = FirstTours(host, cities, lists, seed, improves, memory.blocks_at_once(improves.info, own))
+            at_once = memory.tours_at_once(improves.info, own, cities.nodes)
             setting = Setting(stated, cities, lists, host, comm, seed, stop, report, first, at_once, given)
             search: Search = Areas(setting, size) if stated.is_large else Population(setting, size)
             stop.unit = search.unit
@@ -147,11 +146,11 @@ class EdgeAssembly(Algorithm):
                 on_all_ranks(comm, partial(progress.resume, saved))
             give_back_freed_memory()  # what reading and the lists have left
             progress.run()
-            k_opt.close()
+            first.close()
             iterations = max(0, search.number - progress.begun)
             rank = {"operations": own * stated.problem.n * iterations, "seconds_wait": stop.seconds_wait}
             outcome = progress.outcome(rank)
-            del lists, k_opt, first, setting, search, progress  # which have as many bytes as the lists of the bound
+            del lists, first, setting, search, progress  # which have as many bytes as the lists of the bound
             if parameters.bound and not early and stop.complete:
                 bound = self._bound(stated, cities, device, comm)
                 stop.bound = comm.bcast(None if bound is None else bound.value)

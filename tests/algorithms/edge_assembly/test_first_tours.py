@@ -1,4 +1,7 @@
-"""First tours of asymmetric costs: what reduced costs keep, and tours that are patched from assignments."""
+"""First tours of asymmetric costs: what reduced costs keep, and tours that are patched from assignments.
+
+And the first tour of many cities, which is improved in areas, and then as a whole.
+"""
 
 import numpy as np
 import pytest
@@ -7,10 +10,17 @@ from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
 import hpcsolve
+from hpcsolve.algorithms.base import NO_STOP, silent
+from hpcsolve.algorithms.edge_assembly.areas import Areas
 from hpcsolve.algorithms.edge_assembly.first_tours import FirstTours, with_reduced_costs
+from hpcsolve.algorithms.edge_assembly.parameters import Parameters, statement
+from hpcsolve.algorithms.edge_assembly.setting import Setting
 from hpcsolve.algorithms.tours.cities import LARGEST_COST, kernel_cities
 from hpcsolve.algorithms.tours.near import near_lists
+from hpcsolve.algorithms.tours.stop import SearchStop
 from hpcsolve.device.host import HostDevice
+from hpcsolve.parallel.comm import SerialComm
+from hpcsolve.problems.generate.tsp import random_matrix, uniform_tsp
 from hpcsolve.problems.tsp import from_matrix
 
 
@@ -20,7 +30,7 @@ def random_costs(n, high=1000, seed=1):
 
 def first_tours(host, costs, seed=1, **asked):
     cities = with_reduced_costs(host, kernel_cities(from_matrix(costs), **asked))
-    return FirstTours(host, cities, near_lists(host, cities, 6, 1), seed, cities.costs_of, lambda: None)
+    return FirstTours(host, cities, near_lists(host, cities, 6, 1), seed, host, 1)
 
 
 @pytest.fixture
@@ -88,12 +98,13 @@ def test_patched_tours_are_taken_where_they_are_far_shorter(host):
     points = np.random.default_rng(3).integers(0, 1000, (200, 2))
     plane = np.rint(np.hypot(*(points[:, None] - points).T)).astype(int)
     plane[0, 1] += 1
-    for costs, patched in ((random_costs(200, 10**6), True), (plane, False)):
+    for costs, patched in ((random_costs(300, 10**6), True), (plane, False)):
         first = first_tours(host, costs)
         assert first.takes_patched is patched
         tours, lengths = first.improved([7])
-        assert np.array_equal(tours, (first.patched if patched else first.by_boruvka)([7]))
-        assert lengths[0] == first.cities.costs_of(tours)[0]
+        expected = (first.patched if patched else first.by_boruvka)([7])
+        first.improve(expected)
+        assert np.array_equal(tours, expected) and lengths[0] + first.cities.shift == first.cities.costs_of(tours)[0]
 
 
 def test_reduced_costs_that_do_not_fit_are_not_taken(host):
@@ -113,3 +124,32 @@ def test_random_costs_are_solved_to_the_assignment_bound_nearly():
     result = hpcsolve.solve(costs, "edge-assembly", device="cpu", population=30, bound=False)
     of_solution = np.where(np.eye(300, dtype=bool), 10**9, costs)
     assert result.cost < 1.02 * of_solution[linear_sum_assignment(of_solution)].sum()
+
+
+@pytest.mark.parametrize(("symmetric", "in_areas"), [(True, True), (False, False)])
+@pytest.mark.parametrize("begins_with", ["quick Boruvka", "a tour"])
+def test_a_first_tour_of_many_cities(symmetric, in_areas, begins_with, host, monkeypatch):
+    """It is improved in areas, unless costs are a matrix, and then as a whole."""
+    monkeypatch.setattr("hpcsolve.algorithms.edge_assembly.parameters.MOST_WHOLE", 100)
+    monkeypatch.setattr("hpcsolve.algorithms.edge_assembly.areas.FIRST_AREA", 80)
+    monkeypatch.setattr("hpcsolve.algorithms.edge_assembly.parameters.FIRST_AREA", 80)
+    monkeypatch.setattr("hpcsolve.algorithms.edge_assembly.areas.FIRST_AT_ONCE", 1)
+    assembly = statement(uniform_tsp(700, seed=2) if symmetric else random_matrix(150),
+                         Parameters(population=4, bound=False), to_check=True)
+    cities, comm = assembly.cities(), SerialComm()
+    lists = near_lists(host, cities, 8, 2)
+    first = FirstTours(host, cities, lists, 1, host, 1)
+    given = None if begins_with == "quick Boruvka" else first.by_boruvka([5])[0]
+    setting = Setting(assembly, cities, lists, host, comm, 1, SearchStop(comm, NO_STOP), silent, first, 1, given)
+    begun = first.by_boruvka([0])[0] if given is None else given
+    halfway, whole = Areas(setting, 4), Areas(setting, 4)
+    for areas in (halfway, whole):
+        steps = [(length, words) for length, words in areas.work()]
+        assert np.array_equal(areas.tour, begun) and areas.length == setting.length_of(begun)
+        assert steps == [(areas.length, f"{done} of 11 areas in the first tour") for done in (2, 4, 6, 8, 10, 11)
+                         if in_areas]
+    found, tour = halfway.cut_short(), halfway.tour[None].copy()
+    assert found.best == setting.length_of(halfway.tour) and (found.best < areas.length) == in_areas
+    best = int(first.improve(tour)[0])
+    assert whole.finish().best == whole.length == best < found.best and np.array_equal(whole.tour, tour[0])
+    first.close()

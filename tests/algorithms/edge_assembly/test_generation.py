@@ -316,8 +316,10 @@ INSTANCES = {
 }
 
 
+@pytest.mark.parametrize("population", [1, 5])
 @pytest.mark.parametrize("name", INSTANCES)
-def test_areas_together_leave_one_tour(host, name):
+def test_areas_together_leave_one_tour(host, name, population):
+    """A population of one is the tour itself, improved by k-exchanges."""
     cities = INSTANCES[name]()
     tours = Tours(host, cities, 1)
     most = 100 if name == "matrix" else 200
@@ -325,9 +327,10 @@ def test_areas_together_leave_one_tour(host, name):
     sizes = np.diff(starts)
     assert sorted(members.tolist()) == list(range(cities.nodes))
     assert starts[0] == 0 and starts[-1] == cities.nodes and sizes.min() > 0 and sizes.max() <= most
-    answers = {tuple(one.tobytes() for one in improved(host, tours, members, starts, threads)) for threads in (1, 2, 3)}
+    answers = {tuple(one.tobytes() for one in improved(host, tours, members, starts, threads, population))
+               for threads in (1, 2, 3)}
     assert len(answers) == 1
-    removed, added, gains = improved(host, tours, members, starts)
+    removed, added, gains = improved(host, tours, members, starts, population=population)
     area_of = np.empty(cities.nodes, np.int64)
     area_of[members] = np.repeat(np.arange(len(sizes)), sizes)
     before = edges_of(tours.tours[0])
@@ -341,7 +344,7 @@ def test_areas_together_leave_one_tour(host, name):
     joined(host, tours, removed, added)
     for area in range(len(sizes)):  # alone, each leaves one tour
         own = members[starts[area] : starts[area + 1]]
-        leave, come, gain = improved(host, tours, own, np.array([0, len(own)]))
+        leave, come, gain = improved(host, tours, own, np.array([0, len(own)]), population=population)
         assert joined(host, tours, leave, come)[1:] == (-gain.sum(), 1)
     assert name == "equal" or gains.sum() > 0
 

@@ -14,6 +14,7 @@ from hpcsolve.algorithms.edge_assembly.parameters import (
     MOST_TOURS,
     MOST_WHOLE,
     SECONDS,
+    SECONDS_OF_START,
     Assembly,
     Parameters,
     statement,
@@ -59,11 +60,12 @@ def test_without_a_limit_and_with_a_number_that_is_given():
 
 
 def test_a_large_instance():
-    """Its tours are those of an area: for one round, or, from 2 FEWEST_TOURS on, half as many for two."""
+    """Its tours are those of an area. Twice as many are for four times the time after the first tour."""
     assembly = stated(MOST_WHOLE + 1)
     assert assembly.is_large and not stated(MOST_WHOLE).is_large
     assert tours(assembly, None) == tours(assembly, 1e9) == MOST_IN_AREA
     assert tours(assembly, 0.001) == FEWEST_TOURS
-    counts = [tours(assembly, 0.05 * step) for step in range(1, 200)]
-    drops = [(before, after) for before, after in pairwise(counts) if after < before]
-    assert drops == [(2 * FEWEST_TOURS - 1, FEWEST_TOURS)], "once: from one round to two"
+    counts = [tours(assembly, 0.05 * step) for step in range(1, 400)]
+    assert all(before <= after <= before + 1 for before, after in pairwise(counts)) and counts[-1] == MOST_IN_AREA
+    first = SECONDS_OF_START * assembly.problem.n
+    assert [tours(assembly, first + seconds) for seconds in (1.0, 4.0)] == [12, 25]
