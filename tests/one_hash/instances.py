@@ -74,7 +74,7 @@ INSTANCES = [
              _ants(300, 'variant = "ant-system"')),
     Instance("tours", "edge-assembly", '{ generate = "clustered-tsp", n = 1200, seed = 1 }', _tours(30, 25)),
     Instance("tours, asymmetric", "edge-assembly", '{ generate = "random-matrix", n = 200, seed = 2 }', _tours(30)),
-    Instance("areas", "edge-assembly", '{ generate = "uniform-tsp", n = 40000, seed = 3 }', _tours(4, 2)),
+    Instance("areas", "edge-assembly", '{ generate = "uniform-tsp", n = 90000, seed = 3 }', _tours(3, 2)),
     Instance("held-karp", "held-karp", '{ generate = "uniform-tsp", n = 25, seed = 3 }'),
     Instance("held-karp, asymmetric", "held-karp", '{ generate = "random-matrix", n = 24, seed = 1 }'),
     Instance("distances", "shortest-paths", '{ generate = "road-graph", n = 20000, seed = 1 }',

@@ -19,9 +19,9 @@ def ant_colonies(device: Device, tsp: Tsp, directed: Tsp) -> None:
 
     def run(on: Tsp, **parameters: object) -> int | None:
         chosen = ant_colony.Parameters(ants=3, colonies=2, bound=False, **parameters)  # type: ignore[arg-type]
-        return ant_colony.ALGORITHM.solve(on, device, SerialComm(), chosen, silent, StopCriteria(iterations=3)).cost
+        return ant_colony.ALGORITHM.solve(on, device, SerialComm(), chosen, silent, StopCriteria(iterations=2)).cost
 
-    run(tsp, variant="ant-system", migration=2)
+    run(tsp, variant="ant-system", migration=1)
     run(directed, variant="ant-system")
     roulette = [run(tsp, variant="ant-system", strategy=name, block_threads=64, tiled=tiled)
                 for name in ("st-group", "st-dynamic") for tiled in (True, False)]

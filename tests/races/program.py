@@ -187,15 +187,15 @@ def lightest_trees(device: Device) -> None:
 
 def rows_of_many(device: Device) -> None:
     """Search rows from more than a group of sources, by every engine."""
-    graph = power_law_steiner(40, 120, 8, low=0, high=60)
-    sources = np.arange(40)
+    graph = power_law_steiner(34, 90, 8, low=0, high=60)
+    sources = np.arange(34)
     for kind in (WORD, LONG):
         answers, in_parts = [], build_hierarchy(lay_out(graph, kind), kind, True, 1)  # for blocks of several threads
         assert isinstance(in_parts, Hierarchy)
         for engine in (each.name for each in ENGINES):
             with (
-                searcher(graph, device, kind, engine, cutoff=10**6, searches=40) as prepared,
-                row_search(prepared, graph, engine, 7, None, 40, in_parts) as search,
+                searcher(graph, device, kind, engine, cutoff=10**6, searches=34) as prepared,
+                row_search(prepared, graph, engine, 7, None, 34, in_parts) as search,
             ):
                 search.threads = 96
                 answers += [rows for rows, _ in filled_rows(search, [sources], None)]
@@ -226,8 +226,8 @@ def optimum(cost: NDArray[np.int64]) -> int:
 
 def ants(device: Device) -> None:
     """Colonies of all kinds, and each sampler."""
-    tsp = random_tsp(40, 100, True)
-    ant_colonies(device, tsp, random_tsp(40, 100, False))
+    tsp = random_tsp(36, 100, True)
+    ant_colonies(device, tsp, random_tsp(36, 100, False))
     ant_samplers(device, tsp)
 
 

@@ -33,6 +33,7 @@ from hpcsolve.algorithms.tours.k_opt import Rules
 from hpcsolve.algorithms.tours.stop import NO_TOUR
 from hpcsolve.checkpoint.saved import ANY_COUNT, Saved
 from hpcsolve.checkpoint.store import Part, part
+from hpcsolve.memory import give_back_freed_memory
 from hpcsolve.wording import counted
 
 AREAS_FILE = "host/areas"
@@ -167,6 +168,7 @@ class Areas:
 
     def _improve_whole(self) -> None:
         """Improve the tour by k-exchanges on rank 0. Collective."""
+        give_back_freed_memory()  # what the areas have left
         tour, length = self.tour[None].copy(), 0
         if self.setting.comm.rank == 0:
             length = int(self.setting.first.improve(tour)[0])

@@ -23,6 +23,7 @@ from hpcsolve.algorithms.tours.near import NearLists
 from hpcsolve.algorithms.tours.one_tree import ASSIGNMENT_FILE, MOST_ASSIGNED, solved_assignment
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
+from hpcsolve.memory import give_back_freed_memory
 
 Tours = NDArray[np.uint32]
 FIRST_TOUR_FILE = "host/first_tour"
@@ -88,8 +89,9 @@ class FirstTours:
 
     def close(self) -> None:
         """Free the memory that improving takes, when no tour is left to improve."""
-        if "_k_opt" in vars(self):
-            self._k_opt.close()
+        if (k_opt := vars(self).pop("_k_opt", None)) is not None:
+            k_opt.close()
+            give_back_freed_memory()
 
     def by_boruvka(self, numbers: Sequence[int]) -> Tours:
         """Return tours by quick Boruvka with the nodes in a random order."""
