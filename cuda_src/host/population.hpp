@@ -10,7 +10,7 @@ class population {
  public:
   vector<uint32_t> tours;  // (rules.population, n)
   vector<int64_t> lengths;
-  int64_t given_length;
+  int64_t given_length;  // before it is improved
 
   // The first member is `given`. If it is the only one, it is improved by k-exchanges.
   population(const cities &where, const near_lists &near, const Costs &costs, const area_rules &rules,
@@ -26,10 +26,10 @@ class population {
     std::copy(given.begin(), given.end(), tours.begin());
     given_length = length_of(tour(0));
     if (rules.population == 1) {
-      search_from(0, [&](uint32_t *order) { std::copy(given.begin(), given.end(), order); });
+      make_members(0, [&](uint32_t *order) { std::copy(given.begin(), given.end(), order); });
     } else {
       first_tour first(where, near);
-      search_from(1, [&](uint32_t *order) { first.construct(random_, order); });
+      make_members(1, [&](uint32_t *order) { first.construct(random_, order); });
     }
     for (uint32_t p = 0; p < rules.population; p++) lengths[p] = length_of(tour(p));
   }
@@ -89,16 +89,16 @@ class population {
         keys.push_back(edge_key(tour(p)[i], tour(p)[i + 1 == where_.n ? 0 : i + 1]));
     edges_.add(keys, 1);
   }
-  // Makes the members from the `first` one on: each as construct(order) writes it, improved by k-exchanges.
-  template <class Construct>
-  void search_from(uint32_t first, const Construct &construct) {
+  // Makes the members from `begin` on: each as write(order) writes it, improved by k-exchanges.
+  template <class Write>
+  void make_members(uint32_t begin, const Write &write) {
     const k_opt_problem<Costs> problem{costs_, where_, near_, {rules_.depth, rules_.breadth}};
     const k_opt_alone alone;
     vector<uint32_t> words(k_opt_words(where_.n));
     const k_opt_tour t = k_opt_tour_in(words.data(), where_.n);
     k_opt_shared<k_opt_alone> shared;
-    for (uint32_t p = first; p < rules_.population; p++) {
-      construct(t.order);
+    for (uint32_t p = begin; p < rules_.population; p++) {
+      write(t.order);
       k_opt_begin(problem, t, shared, [](uint32_t) { return true; }, alone);
       k_opt_search(problem, t, shared, alone);
       std::copy(t.order, t.order + where_.n, tours.begin() + (size_t)p * where_.n);

@@ -179,7 +179,7 @@ MOST_PAIRED = 65_535
 
 So many could be solved when costs were always a matrix. What was computed from all pairs then is the same now."""
 _BLOCK_ENTRIES = 1 << 17
-"""Number of costs that are computed at a time, so that temporary arrays take 1 MiB each."""
+"""Costs of rows of the matrix that are computed at a time, so that temporary arrays take 1 MiB each."""
 _PAIRS_AT_ONCE = 1 << 14
 """Pairs of cities whose costs are computed at a time: some 100 bytes each, which stay in a core's cache."""
 BYTES_A_COST = 10

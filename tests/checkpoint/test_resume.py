@@ -196,6 +196,5 @@ def small_batches(monkeypatch):
     monkeypatch.setattr("hpcsolve.algorithms.edge_assembly.memory.CITIES_AT_ONCE", 1)
     monkeypatch.setattr("hpcsolve.algorithms.edge_assembly.parameters.MOST_WHOLE", 100)
     monkeypatch.setattr("hpcsolve.algorithms.edge_assembly.areas.AREA", 80)
-    monkeypatch.setattr("hpcsolve.algorithms.edge_assembly.areas.FIRST_AREA", 150)
     monkeypatch.setattr("hpcsolve.algorithms.edge_assembly.areas.FIRST_AT_ONCE", 1)
     monkeypatch.setattr("hpcsolve.algorithms.edge_assembly.parameters.FIRST_AREA", 150)

@@ -7,9 +7,9 @@ ranks and threads. The edges that leave and come in all areas are put together. 
 joined by the cheapest 2-exchanges. The next round has other borders.
 
 The first tour is improved by k-exchanges, in areas of at most 50,000 nodes and then as a whole. An exchange rewrites up
-to half of a tour. In an area that is little, and what is left for the whole tour are few exchanges: of a million cities
-both take a third of the time of the whole tour alone. After the same rounds, tours whose areas had been of 10,000 nodes
-then were longer.
+to half of its tour, which is cheap in an area, and few exchanges are left for the whole tour. For a million cities the
+areas and the whole tour together take a third of the time of the whole tour alone. With first areas of 10,000 nodes,
+tours after the same number of rounds were longer.
 """
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ from hpcsolve.algorithms.edge_assembly.first_tours import Tours, stream_words
 from hpcsolve.algorithms.edge_assembly.parameters import (
     AREA,
     CITIES_A_SHARE,
-    FIRST_AREA,
-    has_first_areas,
+    first_area,
 )
 from hpcsolve.algorithms.edge_assembly.population import entropy_table
 from hpcsolve.algorithms.edge_assembly.setting import Found, Keys, Setting
@@ -41,9 +40,9 @@ LEAST_GAIN = 10_000
 """A search ends with a round that makes the tour shorter by less than 1 / `LEAST_GAIN` of its length."""
 IDLE = 20
 """Generations without a better tour after which the population of an area goes on to the next stage or ends."""
-TAKEN, LEAST_PERCENT = 5, 0
-"""As in `parameters`, but for areas, whose tours are few. Here it is time that is short, not diversity: with 3 and 30 a
-round takes nearly twice as long, and in the same time, with fewer tours, the gap is a quarter larger."""
+TAKEN_IN_AREA, LEAST_PERCENT_IN_AREA = 5, 0
+"""As `TAKEN` and `LEAST_PERCENT` of whole tours. In areas, whose tours are few, time is short, not diversity: with 3 and
+30 a round takes nearly twice as long. In equal time, and so with fewer tours, the gap is a quarter larger."""
 FIRST_AT_ONCE = 4
 """Areas of the first tour that a thread improves before the ranks agree on whether to go on: about 0.5 s of work."""
 NO_KEYS, NO_NODES = np.empty(0, np.uint64), np.empty(0, np.uint32)
@@ -112,31 +111,35 @@ class Areas:
             0 if self.setting.comm.rank else self.tour.nbytes)
 
     def work(self) -> Iterator[tuple[int, str]]:
-        """Improve the areas of a round. Before the first one make a tour, and improve the areas of it."""
+        """Improve the areas of a round. Before the first round, make the first tour and improve its areas.
+
+        Areas of the first tour yield no length. So no target ends the run there, where the tour would depend on how
+        many areas are improved at a time.
+        """
         setting, is_first = self.setting, self.round < 0
         if is_first:
             if self.length == NO_TOUR:
                 self._begin()
-            if not has_first_areas(setting.cities.matrix is not None, setting.cities.nodes):
+            if not first_area(setting.cities.matrix is not None, setting.cities.nodes):
                 return
         division, rank = self._division(), setting.comm.rank
         count, threads = len(division.starts) - 1, setting.comm.allgather(setting.host.info.threads)
         at_once = sum(threads) * (FIRST_AT_ONCE if is_first else 1)
-        where = "the first tour" if is_first else f"round {self.round + 1}"
+        phase = "of the first tour" if is_first else f"in round {self.round + 1}"
         while left := [area for area in range(count) if area not in self.done][:at_once]:
             first, end = (len(left) * sum(threads[:ranks]) // sum(threads) for ranks in (rank, rank + 1))
             if first < end:
                 self._improve(division, left[first:end])
             self.done.update(left)
-            yield self.length, f"{len(self.done)} of {count} areas in {where}"
+            yield NO_TOUR if is_first else self.length, f"{len(self.done)} of {count} areas {phase}"
 
     def finish(self) -> Found:
         """Put the areas together, and improve the first tour as a whole. Collective."""
         before, is_first = self.length, self.round < 0
         self.cut_short()
+        self.round, self.done, self.removed, self.added = self.round + 1, set(), [], []
         if is_first:
             self._improve_whole()
-        self.round, self.done, self.removed, self.added = self.round + 1, set(), [], []
         small = not is_first and (before - self.length) * LEAST_GAIN < self.length
         why = f"the last round made the tour shorter by less than 1 / {LEAST_GAIN}"
         return Found(self.length, self.length * self.size, why if small else "")
@@ -169,29 +172,33 @@ class Areas:
     def _improve_whole(self) -> None:
         """Improve the tour by k-exchanges on rank 0. Collective."""
         give_back_freed_memory()  # what the areas have left
-        tour, length = self.tour[None].copy(), 0
-        if self.setting.comm.rank == 0:
-            length = int(self.setting.first.improve(tour)[0])
-        self.tour, self.length = self.setting.comm.bcast((tour[0], length))
+        setting, tours, length = self.setting, self.tour[None], 0
+        setting.report(setting.stop.done(-1), "the first tour as a whole")
+        if setting.comm.rank == 0:
+            tours = tours.copy()
+            length = int(setting.first.improve(tours)[0])
+        self.tour, self.length = setting.comm.bcast((tours[0] if setting.comm.rank == 0 else NO_NODES, length))
 
     def _division(self) -> Division:
         """Return the areas of this round."""
         setting, words = self.setting, f"edge-assembly {self.setting.seed} round {self.round}"
         members = np.empty(setting.cities.nodes, np.uint32)
-        most, stream = FIRST_AREA if self.round < 0 else AREA, int(stream_words(words, 1)[0])
+        most, stream = AREA, int(stream_words(words, 1)[0])
+        if self.round < 0:
+            most = first_area(setting.cities.matrix is not None, setting.cities.nodes)
         starts = setting.host.call(
             AREAS_FILE, "edge_assembly_areas", where=setting.cities.arguments(), tour=self.tour, most=most,
             stream=stream, members=members)["starts"]
         return Division(members, starts, stream_words(f"{words} areas", len(starts) - 1))
 
     def _improve(self, division: Division, areas: list[int]) -> None:
-        """Improve a population in each of some areas: in those of the first tour that tour alone."""
+        """Improve a population in each of some areas. For the first tour, the population is that tour alone."""
         setting, bounds = self.setting, [range(*map(int, division.starts[area : area + 2])) for area in areas]
         members = np.concatenate([division.members[one.start : one.stop] for one in bounds])
         shares, size = AREA // CITIES_A_SHARE, 1 if self.round < 0 else self.size
         rules = {
-            "population": size, "children": setting.parameters.children * shares, "taken": TAKEN * shares,
-            "least_percent": LEAST_PERCENT, "idle": IDLE, "threads": setting.host.info.threads,
+            "population": size, "children": setting.parameters.children * shares, "taken": TAKEN_IN_AREA * shares,
+            "least_percent": LEAST_PERCENT_IN_AREA, "idle": IDLE, "threads": setting.host.info.threads,
             **Rules().arguments(),
         }
         found = setting.host.call(

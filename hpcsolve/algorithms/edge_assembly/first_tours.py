@@ -63,7 +63,7 @@ class FirstTours:
     host
         Makes them.
     device, blocks
-        Improves them, so many at a time.
+        The device that improves them, and how many it improves at a time.
     """
 
     host: HostDevice

@@ -7,13 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hpcsolve.algorithms.edge_assembly.parameters import (
-    AREA,
-    AREA_OF_MATRIX,
-    FIRST_AREA,
-    Assembly,
-    has_first_areas,
-)
+from hpcsolve.algorithms.edge_assembly.parameters import AREA, AREA_OF_MATRIX, Assembly, first_area
 from hpcsolve.algorithms.edge_assembly.population import first_capacity
 from hpcsolve.algorithms.tours.k_opt import KOpt
 from hpcsolve.algorithms.tours.near import BETWEEN_CLUSTERS
@@ -29,7 +23,7 @@ A_FIRST_TOUR, A_PAIR, A_PAIR_OF_PAIRED, OF_BOUND, AN_AREA, A_TOUR_OF_AREA = 20, 
 """Bytes per node that functions of the host hold for a first tour, for a pair of tours on each thread (with symmetric
 costs, and with asymmetric ones, which have more AB-cycles), for the bound, for an area, and for each of its tours."""
 A_FIRST_AREA = 127
-"""The same for an area of the first tour."""
+"""Bytes per node that functions of the host hold for an area of the first tour."""
 OF_MULTIPLIERS = 16
 """Bytes per node of the multipliers in the order of the nodes and in that of the instance. The latter stay."""
 OF_CHANGES, CHANGES_PASSED = 0.6, 3
@@ -116,8 +110,7 @@ def need_of(kind: Kind, n: int, size: int, own: int, info: DeviceInfo) -> Need:
         of_area = min(AREA_OF_MATRIX if kind.matrix else AREA, nodes)
         costs_of_area = 4 * (of_area // 2 if kind.paired else of_area) ** 2 if kind.matrix else 0
         inside = threads * (of_area * (AN_AREA + A_TOUR_OF_AREA * size) + costs_of_area)
-        if has_first_areas(kind.matrix, nodes):
-            inside = max(inside, min(threads * FIRST_AREA, nodes) * A_FIRST_AREA)
+        inside = max(inside, min(threads * first_area(kind.matrix, nodes), nodes) * A_FIRST_AREA)
         # place, area and number in it of each node; the areas' nodes; edges that leave and come, as keys
         working, beside, tours = 12 * nodes + inside, 8 * nodes, 8 * nodes
     else:
@@ -137,7 +130,7 @@ def need_of(kind: Kind, n: int, size: int, own: int, info: DeviceInfo) -> Need:
     renumbering = OF_RENUMBERING * n if kind.matrix else 0
     # Longer lists are made beside the others and copied, when near_clusters.cpp has given back more than their bytes.
     longer = 0 if kind.large else lists
-    earlier = 0 if kind.large else scratch  # of the first tours that were improved before this one is made
+    earlier = 0 if kind.large else scratch  # of earlier first tours, still held while the next ones are made
     phases = (
         (0, renumbering, 0), (0, reducing, 0), (0, bounding, bound), (0, proof + 8 * NEAR * nodes + longer, longer),
         (earlier, lists + proof + tours + made, first), (scratch + uploaded, lists + proof + tours + made, 0),

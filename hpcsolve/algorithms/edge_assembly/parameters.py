@@ -26,10 +26,10 @@ MOST_WHOLE = 12_000
 """The most cities whose population has whole tours. Larger instances are divided into areas."""
 AREA = 10_000
 """The most nodes of an area."""
-FIRST_AREA = 50_000
-"""The most nodes of an area of the first tour."""
 AREA_OF_MATRIX = 4096
 """The same where costs are a matrix (`most_of_matrix` in cuda_src/host/areas.cpp)."""
+FIRST_AREA = 50_000
+"""The most nodes of an area of the first tour."""
 FEWEST_TOURS, MOST_TOURS, MOST_ASYMMETRIC, MOST_IN_AREA = 5, 500, 1000, 30
 """Bounds of a population that the number of cities decides: of whole tours, of asymmetric ones (of 300 cities with
 random costs 500 tours missed the best known cost with one of five seeds, 1000 with none), and of those of an area."""
@@ -38,10 +38,10 @@ SECONDS = 30.0
 SECONDS_OF_FIRST_TOUR, SECONDS_OF_ASYMMETRIC_FIRST_TOUR, SECONDS_OF_GENERATIONS = 2.4e-6, 1.1e-5, 1.2e-7
 """Seconds on one core for each city of each tour: to make a first tour with symmetric costs, and with asymmetric ones.
 The third, times the root of the number of cities, is from then until the population has converged."""
-SECONDS_OF_START, SECONDS_OF_AREA = 9e-6, 5e-7
-"""Seconds on one core, for each city of a large instance: until there is a first tour, and, times the square of the number
-of tours in each area, from then on. A round takes some 5.5e-6 times that number. So the more time there is, the more
-rounds there are: 1.1 with 12 tours, 2.7 with 30, near the best of the numbers that were tried."""
+SECONDS_OF_START, SECONDS_OF_ROUNDS = 9e-6, 5e-7
+"""Seconds on one core, for each city of a large instance: until there is a first tour, and from then on. There are t
+tours in an area if `SECONDS_OF_ROUNDS` t^2 are left. A round takes some 5.5e-6 t. So there is time for 1.1 rounds with
+12 tours and for 2.7 with 30, near the best of the numbers that were tried."""
 CITIES_A_SHARE = 3000
 """For every so many cities a pair may try `children`, and take `TAKEN`."""
 TAKEN, LEAST_PERCENT = 3, 30
@@ -174,15 +174,15 @@ class Assembly(Statement):
         if criteria.seconds is None:
             return MOST_IN_AREA
         left = max(0.0, seconds / n - SECONDS_OF_START)
-        return max(FEWEST_TOURS, min(MOST_IN_AREA, int(math.sqrt(left / SECONDS_OF_AREA))))
+        return max(FEWEST_TOURS, min(MOST_IN_AREA, int(math.sqrt(left / SECONDS_OF_ROUNDS))))
 
 
-def has_first_areas(of_matrix: bool, nodes: int) -> bool:
-    """Return whether the first tour is improved in areas before it is as a whole.
+def first_area(of_matrix: bool, nodes: int) -> int:
+    """Return the most nodes of an area of the first tour, 0 if that is only improved as a whole.
 
     If costs are a matrix, an area would be a path of the tour, and its costs would be copied.
     """
-    return not of_matrix and nodes > FIRST_AREA
+    return 0 if of_matrix or nodes <= FIRST_AREA else FIRST_AREA
 
 
 def statement(tsp: Tsp, parameters: Parameters, to_check: bool) -> Assembly:

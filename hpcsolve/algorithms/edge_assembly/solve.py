@@ -134,9 +134,10 @@ class EdgeAssembly(Algorithm):
             size = stated.population(criteria)
             given = None if stated.given is None else cities.nodes_of(stated.given[None])[0]
             own = 1 if stated.is_large else len(even_shares(size, comm.size)[comm.rank])
-            improves = host if stated.is_large else device
-            first = FirstTours(host, cities, lists, seed, improves, memory.blocks_at_once(improves.info, own))
-            at_once = memory.tours_at_once(improves.info, own, cities.nodes)
+            k_opt_device = host if stated.is_large else device
+            first = FirstTours(host, cities, lists, seed, k_opt_device,
+                               memory.blocks_at_once(k_opt_device.info, own))
+            at_once = memory.tours_at_once(k_opt_device.info, own, cities.nodes)
             setting = Setting(stated, cities, lists, host, comm, seed, stop, report, first, at_once, given)
             search: Search = Areas(setting, size) if stated.is_large else Population(setting, size)
             stop.unit = search.unit

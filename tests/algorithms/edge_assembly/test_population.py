@@ -60,7 +60,7 @@ def test_without_a_limit_and_with_a_number_that_is_given():
 
 
 def test_a_large_instance():
-    """Its tours are those of an area. Twice as many are for four times the time after the first tour."""
+    """Its tours are those of an area. Four times the time after the first tour gives twice as many."""
     assembly = stated(MOST_WHOLE + 1)
     assert assembly.is_large and not stated(MOST_WHOLE).is_large
     assert tours(assembly, None) == tours(assembly, 1e9) == MOST_IN_AREA
