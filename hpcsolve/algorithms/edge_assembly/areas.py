@@ -41,8 +41,8 @@ LEAST_GAIN = 10_000
 IDLE = 20
 """Generations without a better tour after which the population of an area goes on to the next stage or ends."""
 TAKEN_IN_AREA, LEAST_PERCENT_IN_AREA = 5, 0
-"""As `TAKEN` and `LEAST_PERCENT` of whole tours. In areas, whose tours are few, time is short, not diversity: with 3 and
-30 a round takes nearly twice as long. In equal time, and so with fewer tours, the gap is a quarter larger."""
+"""As `TAKEN` and `LEAST_PERCENT` of whole tours. In areas, whose tours are few, time is short, not diversity: with 3
+and 30 a round takes nearly twice as long. In equal time, and so with fewer tours, the gap is a quarter larger."""
 FIRST_AT_ONCE = 4
 """Areas of the first tour that a thread improves before the ranks agree on whether to go on: about 0.5 s of work."""
 NO_KEYS, NO_NODES = np.empty(0, np.uint64), np.empty(0, np.uint32)
