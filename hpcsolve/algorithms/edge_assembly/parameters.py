@@ -178,7 +178,7 @@ class Assembly(Statement):
 
 
 def first_area(of_matrix: bool, nodes: int) -> int:
-    """Return the most nodes of an area of the first tour, 0 if that is only improved as a whole.
+    """Return the most nodes of an area of the first tour, 0 if this tour is only improved as a whole.
 
     If costs are a matrix, an area would be a path of the tour, and its costs would be copied.
     """
